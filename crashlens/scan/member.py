@@ -1,0 +1,273 @@
+"""One file as a stream of decoded lines: what are its bytes, how are they packed, where do its lines end?
+
+A line ends at LF, nothing else, so that `file:line` agrees with an editor and with grep. Everything here is bounded:
+a line longer than `LONGEST_LINE` is cut, a stream longer than `MOST_DECODED` ends there, and both are said.
+"""
+
+import bz2
+import codecs
+import hashlib
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+BLOCK = 256 * 1024
+HEAD = 64 * 1024
+LONGEST_LINE = 1024 * 1024
+LINE_END = 64 * 1024  # of an overlong line this much of its end is kept: errors are glued behind progress bars
+MOST_DECODED = 16 * 1024**3  # no log that a person keeps is longer; a bomb is
+MOST_RATIO = 2000  # decoded bytes per packed byte; gzip of one repeated byte reaches about 1030
+RATIO_FREE = 64 * 1024**2  # up to here any ratio passes: small files may be all zeros
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines: UTF-8 bytes and the number of the first line in them."""
+
+    first_line: int
+    data: bytes
+
+
+_PACKED: tuple[tuple[bytes, str, Callable[[], "_Stream"]], ...] = (
+    (b"\x1f\x8b", "gzip", lambda: _Zlib()),
+    (b"BZh", "bzip2", lambda: _Incremental(bz2.BZ2Decompressor)),
+    (b"\xfd7zXZ\x00", "xz", lambda: _Incremental(lzma.LZMADecompressor)),
+)
+_UNREAD_PACKED = {
+    b"\x28\xb5\x2f\xfd": "zstd compressed",
+    b"PK\x03\x04": "a zip archive",
+    b"%PDF-": "a PDF",
+    b"\x7fELF": "a program",
+    b"PAR1": "a Parquet file",
+    b"\x89PNG": "an image",
+    b"\x80\x02": "a Python pickle, which is never loaded",
+    b"\x80\x04": "a Python pickle, which is never loaded",
+    b"\x80\x05": "a Python pickle, which is never loaded",
+}
+
+
+class _Stream(Protocol):
+    finished: bool
+
+    def feed(self, data: bytes) -> Iterator[bytes]: ...
+
+
+class _Zlib:
+    """gzip, concatenated members included; at most BLOCK bytes come out at a time."""
+
+    def __init__(self) -> None:
+        self._inner = zlib.decompressobj(31)
+        self.finished = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while data:
+            out = self._inner.decompress(data, BLOCK)
+            if out:
+                yield out
+            self.finished = self._inner.eof
+            data = self._inner.unconsumed_tail
+            if self._inner.eof:
+                data = self._inner.unused_data
+                if not data.startswith(b"\x1f\x8b"):
+                    return  # padding behind the last member, as tape tools leave it
+                self._inner = zlib.decompressobj(31)
+                self.finished = False
+
+
+class _Incremental:
+    """bzip2 and xz, concatenated streams included."""
+
+    def __init__(self, make: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
+        self._make = make
+        self._inner = make()
+        self.finished = False
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        while True:
+            out = self._inner.decompress(data, max_length=BLOCK)
+            if out:
+                yield out
+            self.finished = self._inner.eof
+            if self._inner.eof:
+                data = self._inner.unused_data
+                if not data.strip(b"\x00"):
+                    return
+                self._inner = self._make()
+                self.finished = False
+            elif self._inner.needs_input:
+                return
+            else:
+                data = b""
+
+
+@dataclass
+class Member:
+    """A file of the case while it is read.
+
+    Attributes:
+        path: Path as it is shown and stored, relative, with `/`.
+        file: Where it lies on this machine.
+        notices: What was wrong with it, one sentence each; grows while it is read.
+        lines: Lines seen so far.
+        sha256: Digest of the bytes on disk, once it was read to its end.
+        complete: False once something was left out.
+    """
+
+    path: str
+    file: Path
+    notices: list[str] = field(default_factory=list[str])
+    lines: int = 0
+    sha256: str | None = None
+    complete: bool = True
+    size: int = 0
+    packing: str = ""
+
+    def head(self) -> bytes:
+        """The first 64 KiB after decompression and decoding; empty where nothing can be decoded."""
+        try:
+            with self.file.open("rb") as raw:
+                out = b""
+                for piece in self._decoded(raw, hashlib.sha256(), []):
+                    out += piece
+                    if len(out) >= HEAD:
+                        break
+                return out[:HEAD]
+        except OSError:
+            return b""
+
+    def unreadable_kind(self) -> str | None:
+        """What the file is when it is none that can be read as text, such as "a PDF"; else None."""
+        with self.file.open("rb") as raw:
+            start = raw.read(8)
+        return next((kind for magic, kind in _UNREAD_PACKED.items() if start.startswith(magic)), None)
+
+    def digest(self) -> str:
+        """SHA-256 of the bytes on disk, for a file whose lines are not read."""
+        with self.file.open("rb") as raw:
+            self.sha256 = hashlib.file_digest(raw, "sha256").hexdigest()
+        return self.sha256
+
+    def blocks(self) -> Iterator[Block]:
+        """All lines in blocks of about 256 KiB; the last line may lack its LF. Sets `lines` and `sha256`."""
+        digest = hashlib.sha256()
+        self.lines = 0
+        with self.file.open("rb") as raw:
+            joiner = _Joiner()
+            for piece in self._decoded(raw, digest, self.notices):
+                whole, dropped = joiner.join(piece)
+                if whole:
+                    yield self._block(whole, dropped)
+            last, dropped = joiner.close()
+            if last:
+                yield self._block(last, dropped)
+            while chunk := raw.read(BLOCK):
+                digest.update(chunk)
+        self.sha256 = digest.hexdigest()
+
+    def _block(self, data: bytes, dropped: int) -> Block:
+        block = Block(self.lines + 1, data)
+        if dropped:
+            self.complete = False
+            self.notices.append(
+                f"Line {block.first_line} is longer than {LONGEST_LINE // 1024} KiB; {dropped:,} bytes in its middle "
+                "were not searched."
+            )
+        self.lines += data.count(b"\n") + (0 if data.endswith(b"\n") else 1)
+        return block
+
+    def _decoded(self, raw: BinaryIO, digest: "hashlib._Hash", notices: list[str]) -> Iterator[bytes]:
+        out = 0
+        decode: codecs.IncrementalDecoder | None = None
+        first = True
+        for piece in self._unpacked(raw, digest, notices):
+            data = piece
+            if first:
+                first = False
+                data, decode = _text_start(piece)
+            if decode is not None:
+                data = decode.decode(data).encode("utf-8", "surrogatepass")
+            out += len(data)
+            if out > MOST_DECODED:
+                notices.append(f"Reading stopped after {MOST_DECODED // 1024**3} GiB; what follows was not searched.")
+                self.complete = False
+                return
+            yield data
+
+    def _unpacked(self, raw: BinaryIO, digest: "hashlib._Hash", notices: list[str]) -> Iterator[bytes]:
+        first = raw.read(BLOCK)
+        digest.update(first)
+        packed = next(((name, make) for magic, name, make in _PACKED if first.startswith(magic)), None)
+        if packed is None:
+            while first:
+                yield first
+                first = raw.read(BLOCK)
+                digest.update(first)
+            return
+        self.packing, stream = packed[0], packed[1]()
+        read, made, chunk = len(first), 0, first
+        try:
+            while chunk:
+                for piece in stream.feed(chunk):
+                    made += len(piece)
+                    if made > RATIO_FREE and made > MOST_RATIO * read:
+                        notices.append(
+                            f"Reading stopped: {made:,} bytes came out of {read:,} packed bytes, which no log does."
+                        )
+                        self.complete = False
+                        return
+                    yield piece
+                chunk = raw.read(BLOCK)
+                digest.update(chunk)
+                read += len(chunk)
+        except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError) as error:
+            notices.append(f"The {self.packing} stream is damaged ({error}); the lines before that were read.")
+            self.complete = False
+            return
+        if not stream.finished:
+            notices.append(f"The {self.packing} stream ends early; the lines up to there were read.")
+            self.complete = False
+
+
+def _text_start(piece: bytes) -> tuple[bytes, codecs.IncrementalDecoder | None]:
+    if piece.startswith(codecs.BOM_UTF8):
+        return piece[3:], None
+    for mark, name in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        if piece.startswith(mark):
+            return piece[2:], codecs.getincrementaldecoder(name)("replace")
+    return piece, None
+
+
+class _Joiner:
+    """Joins pieces into whole lines; of an overlong line only the start and the end are kept."""
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._tail = b""
+        self._dropped = 0
+
+    def join(self, piece: bytes) -> tuple[bytes, int]:
+        """Whole lines that `piece` completes, and how many bytes of the first of them were dropped."""
+        end = piece.rfind(b"\n") + 1
+        if not end:
+            self._keep(piece)
+            return b"", 0
+        first_end = piece.index(b"\n") + 1
+        self._keep(piece[:first_end])
+        whole, dropped = b"".join([self._head, self._tail, piece[first_end:end]]), self._dropped
+        self._head, self._tail, self._dropped = piece[end:], b"", 0
+        return whole, dropped
+
+    def close(self) -> tuple[bytes, int]:
+        """What is left when the stream ends without an LF."""
+        return self._head + self._tail, self._dropped
+
+    def _keep(self, piece: bytes) -> None:
+        room = LONGEST_LINE - len(self._head)
+        self._head += piece[:room]
+        self._tail += piece[room:]
+        if len(self._tail) > LINE_END:
+            self._dropped += len(self._tail) - LINE_END
+            self._tail = self._tail[-LINE_END:]
