@@ -63,12 +63,12 @@ class Schema:
         """`frame` as an Arrow table with unit and meaning in the field metadata."""
         table = frame.to_arrow()
         known = {column.name: column for column in self.columns}
-        arrow_fields: list[pa.Field] = []
-        for arrow_field in table.schema:
-            column = known.get(arrow_field.name)
-            about = {"meaning": column.meaning, "unit": column.unit} if column else {}
-            arrow_fields.append(arrow_field.with_metadata(about))
-        schema = pa.schema(arrow_fields, metadata={"table": self.name, "version": SCHEMA_VERSION})
+        fields_: list[pa.Field[pa.DataType]] = []
+        for name, kind in zip(table.schema.names, table.schema.types, strict=True):
+            column = known.get(name)
+            about: dict[bytes | str, bytes | str] = {"meaning": column.meaning, "unit": column.unit} if column else {}
+            fields_.append(pa.field(name, kind, metadata=about))
+        schema = pa.schema(fields_, metadata={"table": self.name, "version": SCHEMA_VERSION})
         return table.cast(schema)
 
 

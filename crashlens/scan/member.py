@@ -31,11 +31,6 @@ class Block:
     data: bytes
 
 
-_PACKED: tuple[tuple[bytes, str, Callable[[], "_Stream"]], ...] = (
-    (b"\x1f\x8b", "gzip", lambda: _Zlib()),
-    (b"BZh", "bzip2", lambda: _Incremental(bz2.BZ2Decompressor)),
-    (b"\xfd7zXZ\x00", "xz", lambda: _Incremental(lzma.LZMADecompressor)),
-)
 _UNREAD_PACKED = {
     b"\x28\xb5\x2f\xfd": "zstd compressed",
     b"PK\x03\x04": "a zip archive",
@@ -103,6 +98,13 @@ class _Incremental:
                 data = b""
 
 
+_PACKED: tuple[tuple[bytes, str, Callable[[], _Stream]], ...] = (
+    (b"\x1f\x8b", "gzip", _Zlib),
+    (b"BZh", "bzip2", lambda: _Incremental(bz2.BZ2Decompressor)),
+    (b"\xfd7zXZ\x00", "xz", lambda: _Incremental(lzma.LZMADecompressor)),
+)
+
+
 @dataclass
 class Member:
     """A file of the case while it is read.
@@ -130,7 +132,7 @@ class Member:
         try:
             with self.file.open("rb") as raw:
                 out = b""
-                for piece in self._decoded(raw, hashlib.sha256(), []):
+                for piece in self._decoded(raw, _not_hashed, []):
                     out += piece
                     if len(out) >= HEAD:
                         break
@@ -156,7 +158,7 @@ class Member:
         self.lines = 0
         with self.file.open("rb") as raw:
             joiner = _Joiner()
-            for piece in self._decoded(raw, digest, self.notices):
+            for piece in self._decoded(raw, digest.update, self.notices):
                 whole, dropped = joiner.join(piece)
                 if whole:
                     yield self._block(whole, dropped)
@@ -178,11 +180,11 @@ class Member:
         self.lines += data.count(b"\n") + (0 if data.endswith(b"\n") else 1)
         return block
 
-    def _decoded(self, raw: BinaryIO, digest: "hashlib._Hash", notices: list[str]) -> Iterator[bytes]:
+    def _decoded(self, raw: BinaryIO, hashed: Callable[[bytes], None], notices: list[str]) -> Iterator[bytes]:
         out = 0
         decode: codecs.IncrementalDecoder | None = None
         first = True
-        for piece in self._unpacked(raw, digest, notices):
+        for piece in self._unpacked(raw, hashed, notices):
             data = piece
             if first:
                 first = False
@@ -196,15 +198,15 @@ class Member:
                 return
             yield data
 
-    def _unpacked(self, raw: BinaryIO, digest: "hashlib._Hash", notices: list[str]) -> Iterator[bytes]:
+    def _unpacked(self, raw: BinaryIO, hashed: Callable[[bytes], None], notices: list[str]) -> Iterator[bytes]:
         first = raw.read(BLOCK)
-        digest.update(first)
+        hashed(first)
         packed = next(((name, make) for magic, name, make in _PACKED if first.startswith(magic)), None)
         if packed is None:
             while first:
                 yield first
                 first = raw.read(BLOCK)
-                digest.update(first)
+                hashed(first)
             return
         self.packing, stream = packed[0], packed[1]()
         read, made, chunk = len(first), 0, first
@@ -220,7 +222,7 @@ class Member:
                         return
                     yield piece
                 chunk = raw.read(BLOCK)
-                digest.update(chunk)
+                hashed(chunk)
                 read += len(chunk)
         except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError) as error:
             notices.append(f"The {self.packing} stream is damaged ({error}); the lines before that were read.")
@@ -229,6 +231,10 @@ class Member:
         if not stream.finished:
             notices.append(f"The {self.packing} stream ends early; the lines up to there were read.")
             self.complete = False
+
+
+def _not_hashed(_piece: bytes) -> None:
+    """The head of a file is read without its digest."""
 
 
 def _text_start(piece: bytes) -> tuple[bytes, codecs.IncrementalDecoder | None]:
