@@ -4,7 +4,7 @@ polars in every signature, Arrow at the borders. Units and meanings live in the 
 case and the reference page say the same. A null never means zero.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Self
 
@@ -44,7 +44,7 @@ class Schema:
         """The table without rows."""
         return pl.DataFrame(schema=self.polars())
 
-    def frame(self, rows: Sequence[dict[str, object]]) -> pl.DataFrame:
+    def frame(self, rows: Sequence[Mapping[str, object]]) -> pl.DataFrame:
         """A table of `rows`; a column that a row does not name is null."""
         return pl.DataFrame(list(rows), schema=self.polars(), orient="row") if rows else self.empty()
 

@@ -139,7 +139,7 @@ _NCCL = (
 _ACTOR = r"\([A-Za-z_][\w:.]{0,60} pid=(?P<pid>\d{1,10})(?:, ip=(?P<ip>[0-9a-fA-F.:]{2,45}))?\) ?"
 _GLOG_FILE = r"(?P<file>[\w./-]{1,200}:\d{1,6})"
 _GLOG = r"\[?(?P<level>[IWEF])(?P<month>\d\d?)(?P<day>\d\d) " + _CLOCK + r"(?: +\d{1,10})* ?" + _GLOG_FILE + r"?\] ?"
-_CTIME = rf"\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) {_ENGLISH} +(?P<day>\d\d?) {_CLOCK} (?P<year>\d{{4}})\] ?"
+_CTIME = rf"\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) {_ENGLISH} +(?P<day>\d\d?) {_CLOCK}(?: (?P<year>\d{{4}}))?\] ?"
 
 _LAYERS: tuple[tuple[re.Pattern[str], Callable[[Peeled, re.Match[str]], bool]], ...] = tuple(
     (re.compile(pattern), take)

@@ -33,6 +33,7 @@ class TableWriter:
         frames: Conformed frames per table name, in the order they came.
         notices: Sentences about what was wrong or left out.
         matched: Lines that became rows.
+        error_like: Lines with an error word that no rule claimed.
     """
 
     source_id: int
@@ -41,6 +42,7 @@ class TableWriter:
     frames: dict[str, list[pl.DataFrame]] = field(default_factory=dict[str, list[pl.DataFrame]])
     notices: list[str] = field(default_factory=list[str])
     matched: int = 0
+    error_like: int = 0
     unread_lines: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     unread_count: int = 0
 

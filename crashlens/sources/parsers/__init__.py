@@ -1,1 +1,19 @@
-"""."""
+"""One module per format, and the list of formats that are tried, in order.
+
+Other packages add formats through the entry-point group `crashlens.parsers`; each entry is a `Format`.
+"""
+
+from functools import lru_cache
+from importlib.metadata import entry_points
+
+from crashlens.sources.format import Format
+from crashlens.sources.parsers.text_log import JOB_LOG, KERNEL_LOG, TEXT_LOG
+
+SHIPPED: tuple[Format, ...] = (KERNEL_LOG, JOB_LOG, TEXT_LOG)
+
+
+@lru_cache(maxsize=1)
+def formats() -> tuple[Format, ...]:
+    """Every format that can be read here: the shipped ones, then those of installed packages."""
+    added = [entry.load() for entry in entry_points(group="crashlens.parsers")]
+    return (*SHIPPED, *(item for item in added if isinstance(item, Format)))

@@ -1,0 +1,115 @@
+"""Rows of `events` as objects that can be ordered: when did it begin, when was it written, where does it stand?"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from crashlens.findings import Place
+from crashlens.timebase import Instant, Order, distance_us, order, to_us
+
+_COPIED = (
+    "source_id", "line_end", "n", "rule_id", "topic", "host", "rank", "pid", "gpu_key", "job_id", "process_group",
+    "xid", "seq", "timeout_ms", "ran_ms", "exit_code", "severity", "text",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecord:
+    """One row of `events`.
+
+    Attributes:
+        place: Source path and line.
+        source_id: Its source.
+        rule_id: Rule that matched.
+        written: When the record was written.
+        began: When what it reports began: `written` less the wait it reports.
+        fields: Captures without a column of their own.
+    """
+
+    place: Place
+    source_id: int
+    line_end: int
+    n: int
+    rule_id: str
+    topic: str
+    written: Instant
+    began: Instant
+    host: str | None
+    rank: int | None
+    pid: int | None
+    gpu_key: str | None
+    job_id: str | None
+    process_group: str | None
+    xid: int | None
+    seq: int | None
+    timeout_ms: int | None
+    ran_ms: int | None
+    exit_code: int | None
+    severity: str
+    fields: dict[str, str]
+    text: str
+
+    @property
+    def dated(self) -> bool:
+        """Whether the record has a stamp at all."""
+        return self.written.clock_us is not None
+
+
+def log_records(events: pl.DataFrame, sources: pl.DataFrame) -> list[LogRecord]:
+    """Every event in the order of source and line, as objects."""
+    paths = dict(zip(sources["source_id"].to_list(), sources["path"].to_list(), strict=True))
+    rows = events.sort("source_id", "line", "n").iter_rows(named=True)
+    return [_record(row, paths) for row in rows]
+
+
+def earliest(records: list[LogRecord], *, skew_us: int) -> LogRecord | None:
+    """The record that began before every other one, or the only one; None where the order does not show it."""
+    for candidate in records:
+        if all(
+            other is candidate or order(candidate.began, other.began, skew_us=skew_us) == "before" for other in records
+        ):
+            return candidate
+    return None
+
+
+def sort_key(record: LogRecord) -> tuple[int, int, int, int, int]:
+    """Time where the record has one (UTC first, then its own clock), else the place in the file.
+
+    For display and for choosing among records; it claims no order.
+    """
+    moment = record.began
+    if moment.utc_us is not None:
+        return (0, moment.utc_us, record.source_id, record.place.line, record.n)
+    if moment.clock_us is not None:
+        return (1, moment.clock_us, record.source_id, record.place.line, record.n)
+    return (2, 0, record.source_id, record.place.line, record.n)
+
+
+def order_of(first: LogRecord, second: LogRecord, *, skew_us: int) -> Order:
+    """Whether what `first` reports began before what `second` reports began."""
+    return order(first.began, second.began, skew_us=skew_us)
+
+
+def seconds_between(first: Instant, second: Instant) -> float | None:
+    """Seconds from `first` to `second`, or None where they share no scale."""
+    distance = distance_us(first, second)
+    return None if distance is None else distance / 1e6
+
+
+def _record(row: dict[str, Any], paths: dict[int, str]) -> LogRecord:
+    written = Instant(
+        clock_id=row["clock_id"],
+        clock_us=row["clock_us"],
+        utc_us=None if row["time_utc"] is None else to_us(row["time_utc"]),
+        uncertainty_us=row["uncertainty_us"] or 0,
+        host=row["host"],
+    )
+    waited_ms = row["ran_ms"] if row["time_marks"] == "end" else None
+    return LogRecord(
+        place=Place(paths[row["source_id"]], row["line"]),
+        written=written,
+        began=written if waited_ms is None else written.shifted(-waited_ms * 1000),
+        fields={item["key"]: item["value"] for item in row["fields"] or ()},
+        **{name: row[name] for name in _COPIED},
+    )

@@ -1,0 +1,211 @@
+"""Which records stand in a known sequence, and do order, identity and mechanism hold for it?
+
+An identity is equal, unknown or different. *Different* forbids the relation; a causal reading needs one equal. The
+order is that of the beginnings: a wait began `ran_ms` before its record was written.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from crashlens.analysis.records import LogRecord, seconds_between, sort_key
+from crashlens.analysis.runs import Member, Run, run_of
+from crashlens.rules.model import Sequence, SequenceStep
+from crashlens.timebase import Instant, Order, order
+
+Identity = Literal["equal", "unknown", "different"]
+Reading = Literal["causal", "co_occurs", "forbidden"]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One first record and the records of one run (or GPU) that could follow from it.
+
+    Attributes:
+        sequence: The sequence.
+        first: The record that would be the first.
+        then: The records that would follow.
+        reading: `causal` (order, identity and mechanism hold), `co_occurs`, or `forbidden` (an identity differs, the
+            order is reversed, or the distance is too great).
+        ordered: Order of `first` against the earliest of `then`.
+        gap_s: Seconds from the beginning of `first` to the earliest beginning of `then`; None: no common scale.
+        identities: What each identity said.
+        member: The process of the run that `first` concerns, where it is known.
+        against: Names of the checks that speak against it.
+    """
+
+    sequence: Sequence
+    first: LogRecord
+    then: tuple[LogRecord, ...]
+    reading: Reading
+    ordered: Order
+    gap_s: float | None
+    identities: dict[str, Identity]
+    member: Member | None
+    against: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What relations are judged with.
+
+    Attributes:
+        runs: Runs of the case.
+        device_by_gpu: Proven device of each gpu_key, where one is.
+        pci_by_gpu: PCI bus id of each gpu_key.
+        steps_by_source: Instants of the training steps of each source.
+        skew_us: Clock skew assumed between machines, microseconds.
+        step_slack_us: A step so much later than a record was made after it.
+    """
+
+    runs: list[Run]
+    device_by_gpu: dict[str, str]
+    pci_by_gpu: dict[str, str]
+    steps_by_source: dict[int, list[Instant]]
+    skew_us: int
+    step_slack_us: int
+
+
+def find_relations(records: list[LogRecord], sequences: tuple[Sequence, ...], context: Context) -> list[Relation]:
+    """Every first record of every sequence with the groups of records that could follow from it."""
+    relations: list[Relation] = []
+    for sequence in sequences:
+        firsts = [record for record in records if is_step(record, sequence.first)]
+        thens = [record for record in records if is_step(record, sequence.then)]
+        for first in firsts:
+            groups = _groups(first, thens, sequence, context)
+            relations += [_relate(sequence, first, group, context) for group in groups]
+    return relations
+
+
+def is_step(record: LogRecord, steps: tuple[SequenceStep, ...]) -> bool:
+    """Whether `record` is one of the kinds that a sequence names."""
+    return any(
+        record.rule_id == step.rule
+        and (not step.xids or record.xid in step.xids)
+        and all(record.fields.get(key) == value for key, value in step.fields.items())
+        for step in steps
+    )
+
+
+def compare_gpus(one: LogRecord, other: LogRecord, context: Context) -> Identity:
+    """Whether two records name the same GPU: by proven device, else by address on the same host or in one source."""
+    if one.gpu_key is None or other.gpu_key is None:
+        return "unknown"
+    devices = context.device_by_gpu.get(one.gpu_key), context.device_by_gpu.get(other.gpu_key)
+    if devices[0] and devices[1]:
+        return "equal" if devices[0] == devices[1] else "different"
+    same_machine = one.host == other.host if one.host and other.host else one.source_id == other.source_id
+    if not same_machine:
+        return "unknown"
+    return "equal" if context.pci_by_gpu.get(one.gpu_key) == context.pci_by_gpu.get(other.gpu_key) else "different"
+
+
+def concerned_member(record: LogRecord, run: Run, context: Context) -> Member | None:
+    """The process of `run` that `record` concerns, by process id, else by GPU."""
+    by_pid = run.member_with_pid(record.pid, record.host)
+    if by_pid is not None:
+        return by_pid
+    pci_bus_id = context.pci_by_gpu.get(record.gpu_key) if record.gpu_key else None
+    return run.member_on_gpu(pci_bus_id, record.host) if record.pid is None else None
+
+
+def compare_with_run(record: LogRecord, run: Run, others: tuple[LogRecord, ...], context: Context) -> Identity:
+    """Whether `record` concerns a process of `run`: unknown where neither its process nor its GPU is named."""
+    if record.source_id in run.sources and record.gpu_key is None:
+        return "equal"
+    if concerned_member(record, run, context) is not None:
+        return "equal"
+    if any(record.pid is not None and record.pid == other.pid and _hosts_fit(record, other) for other in others):
+        return "equal"
+    if record.pid is not None and run.complete and (record.host is None or record.host in run.hosts() or run.hosts()):
+        return "different"
+    return "unknown"
+
+
+def _groups(
+    first: LogRecord, thens: list[LogRecord], sequence: Sequence, context: Context
+) -> list[tuple[LogRecord, ...]]:
+    """The records that may follow, one group per run or, where the sequence is about a GPU, per GPU."""
+    groups: dict[object, list[LogRecord]] = {}
+    for record in thens:
+        if record is first:
+            continue
+        if sequence.same == ("gpu",):
+            if compare_gpus(first, record, context) == "equal":
+                groups.setdefault("gpu", []).append(record)
+            continue
+        run = run_of(record, context.runs)
+        groups.setdefault(id(run) if run else record.source_id, []).append(record)
+    return [tuple(sorted(group, key=sort_key)) for group in groups.values()]
+
+
+def _relate(sequence: Sequence, first: LogRecord, then: tuple[LogRecord, ...], context: Context) -> Relation:
+    run = run_of(then[0], context.runs)
+    earliest = min(then, key=sort_key)
+    identities = _identities(first, then, run, context)
+    ordered = order(first.began, earliest.began, skew_us=context.skew_us)
+    gap_s = seconds_between(first.began, earliest.began)
+    against = tuple(check for check in sequence.against if check == "step_after" and _step_after(first, run, context))
+    relation = Relation(
+        sequence=sequence,
+        first=first,
+        then=then,
+        reading="co_occurs",
+        ordered=ordered,
+        gap_s=gap_s,
+        identities=identities,
+        member=concerned_member(first, run, context) if run else None,
+        against=against,
+    )
+    return replace(relation, reading=_reading(relation, context))
+
+
+def _reading(relation: Relation, context: Context) -> Reading:
+    sequence, identities, gap_s = relation.sequence, relation.identities, relation.gap_s
+    if relation.ordered == "after" or _forbidden(identities) or (gap_s is not None and gap_s > sequence.within_s):
+        return "forbidden"
+    joined = any(identities[name] == "equal" for name in ("pid", "gpu", "run") if name in sequence.same)
+    first = relation.first.began
+    all_before = all(order(first, other.began, skew_us=context.skew_us) == "before" for other in relation.then)
+    holds = joined and all_before and gap_s is not None and not relation.against
+    return "causal" if holds else "co_occurs"
+
+
+def _forbidden(identities: dict[str, Identity]) -> bool:
+    if identities["run"] == "equal":
+        return identities["job"] == "different"
+    return "different" in (identities["run"], identities["job"], identities["host"], identities["gpu"])
+
+
+def _identities(
+    first: LogRecord, then: tuple[LogRecord, ...], run: Run | None, context: Context
+) -> dict[str, Identity]:
+    pid = any(first.pid is not None and first.pid == other.pid and _hosts_fit(first, other) for other in then)
+    gpus = {compare_gpus(first, other, context) for other in then}
+    return {
+        "pid": "equal" if pid else "unknown",
+        "gpu": "equal" if "equal" in gpus else ("different" if gpus == {"different"} else "unknown"),
+        "run": compare_with_run(first, run, then, context) if run else "unknown",
+        "host": _compare(first.host, {other.host for other in then}),
+        "job": _compare(first.job_id, {other.job_id for other in then}),
+    }
+
+
+def _compare(one: str | None, others: set[str | None]) -> Identity:
+    known = {other for other in others if other is not None}
+    if one is None or not known:
+        return "unknown"
+    return "equal" if one in known else "different"
+
+
+def _hosts_fit(one: LogRecord, other: LogRecord) -> bool:
+    return one.host is None or other.host is None or one.host == other.host
+
+
+def _step_after(first: LogRecord, run: Run | None, context: Context) -> bool:
+    late = first.began.shifted(context.step_slack_us)
+    return run is not None and any(
+        order(late, step, skew_us=context.skew_us) == "before"
+        for source_id in run.sources
+        for step in context.steps_by_source.get(source_id, ())
+    )

@@ -1,0 +1,128 @@
+"""Which processes form a run: rank, host, process id and GPU of every member that the logs name.
+
+A run is what one job log tells about, or several logs whose NCCL communicators share an id. The members come from
+NCCL's init lines (world communicator: the largest one) and from launchers that print rank and pid together.
+"""
+
+from dataclasses import dataclass, field
+
+from crashlens.analysis.records import LogRecord
+from crashlens.findings import Place
+
+_RUN_TOPICS = ("communication.", "identity.rank", "application.", "gpu.memory", "gpu.cuda_error", "process.")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One process of a run, as a line names it."""
+
+    rank: int
+    host: str | None
+    pid: int | None
+    pci_bus_id: str | None
+    place: Place
+
+
+@dataclass
+class Run:
+    """One run.
+
+    Attributes:
+        sources: Sources whose records belong to it.
+        members: Its processes by rank.
+        world_size: Number of ranks, where a line says so.
+    """
+
+    sources: set[int] = field(default_factory=set[int])
+    members: dict[int, Member] = field(default_factory=dict[int, Member])
+    world_size: int | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the process id of every rank is known."""
+        return self.world_size is not None and sum(m.pid is not None for m in self.members.values()) == self.world_size
+
+    def hosts(self) -> set[str]:
+        """Hosts of its members."""
+        return {member.host for member in self.members.values() if member.host}
+
+    def member_with_pid(self, pid: int | None, host: str | None) -> Member | None:
+        """The member with this process id on this host; an unknown host matches any."""
+        return next(
+            (m for m in self.members.values() if pid is not None and m.pid == pid and _same(m.host, host)), None
+        )
+
+    def member_on_gpu(self, pci_bus_id: str | None, host: str | None) -> Member | None:
+        """The member on this GPU of this host; both must be known, since every host has the same addresses."""
+        return next(
+            (
+                m
+                for m in self.members.values()
+                if pci_bus_id is not None and m.pci_bus_id == pci_bus_id and m.host and m.host == host
+            ),
+            None,
+        )
+
+
+def find_runs(records: list[LogRecord], pci_by_gpu: dict[str, str]) -> list[Run]:
+    """The runs that the records tell about.
+
+    Args:
+        records: All records.
+        pci_by_gpu: PCI bus id of each gpu_key.
+
+    Returns:
+        One run per job log, or per group of job logs that share a communicator id.
+    """
+    by_source: dict[int, Run] = {}
+    by_communicator: dict[str, Run] = {}
+    for record in records:
+        if not record.topic.startswith(_RUN_TOPICS):
+            continue
+        run = by_source.setdefault(record.source_id, Run({record.source_id}))
+        communicator = record.fields.get("comm_id")
+        if communicator:
+            known = by_communicator.setdefault(communicator, run)
+            if known is not run:
+                _merge(known, run)
+                by_source |= dict.fromkeys(run.sources, known)
+                run = known
+        if record.topic == "identity.rank":
+            _add_member(run, record, pci_by_gpu)
+    unique: list[Run] = []
+    for run in by_source.values():
+        if not any(run is other for other in unique):
+            unique.append(run)
+    return unique
+
+
+def run_of(record: LogRecord, runs: list[Run]) -> Run | None:
+    """The run whose logs hold `record`, or None."""
+    return next((run for run in runs if record.source_id in run.sources), None)
+
+
+def _add_member(run: Run, record: LogRecord, pci_by_gpu: dict[str, str]) -> None:
+    if record.rank is None:
+        return
+    size = int(record.fields.get("world_size", 0)) or None
+    if size is not None and run.world_size is not None and size < run.world_size:
+        return  # a smaller communicator numbers its ranks anew
+    if size is not None and (run.world_size is None or size > run.world_size):
+        run.members.clear()
+        run.world_size = size
+    pci_bus_id = pci_by_gpu.get(record.gpu_key) if record.gpu_key else None
+    known = run.members.get(record.rank)
+    if known is None or (known.pid is None and record.pid is not None):
+        run.members[record.rank] = Member(record.rank, record.host, record.pid, pci_bus_id, record.place)
+
+
+def _merge(kept: Run, gone: Run) -> None:
+    kept.sources |= gone.sources
+    if (gone.world_size or 0) > (kept.world_size or 0):
+        kept.members, kept.world_size = gone.members, gone.world_size
+    elif gone.world_size == kept.world_size:
+        kept.members = gone.members | kept.members
+
+
+def _same(one: str | None, other: str | None) -> bool:
+    return one is None or other is None or one == other

@@ -1,0 +1,112 @@
+"""Paths to members: which files does a folder hold, under which names, and which are left out?
+
+Links are not followed out of the folder, devices and pipes are not opened, hidden folders are not entered. Everything
+left out is said.
+"""
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from crashlens.errors import NoSuchInputError
+from crashlens.scan.member import Member
+
+MOST_FILES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A path that is not read, and why."""
+
+    path: str
+    why: str
+
+
+def walk(paths: Sequence[str | os.PathLike[str]]) -> Iterator[Member | LeftOut]:
+    """Every file below `paths`, sorted by path, each once.
+
+    A path is shown relative to the working directory where it lies below it, else from the name of the given folder
+    on, so that no report carries somebody's home directory.
+
+    Raises:
+        NoSuchInputError: A given path is not there.
+    """
+    seen: set[tuple[int, int]] = set()
+    missing = [str(path) for path in paths if not os.path.lexists(path)]
+    if missing:
+        raise NoSuchInputError(
+            f"{missing[0]!r} is not there; nothing was read.",
+            facts=[
+                ("working directory", Path.cwd().name),
+                *([("missing", ", ".join(missing[1:4]))] if missing[1:] else []),
+            ],
+            way_out="Check the path, or give the folder that holds the logs.",
+        )
+    count = 0
+    for given in paths:
+        root = Path(given)
+        for file in _files(root):
+            shown = shown_path(file, root)
+            if isinstance(file, LeftOut):
+                yield file
+                continue
+            count += 1
+            if count > MOST_FILES:
+                yield LeftOut(shown, f"more than {MOST_FILES:,} files; the rest was not read")
+                return
+            entry = _check(file, root, shown, seen)
+            if entry is not None:
+                yield entry
+
+
+def shown_path(file: "Path | LeftOut", root: Path) -> str:
+    """The path of `file` as it is stored and printed."""
+    if isinstance(file, LeftOut):
+        return file.path
+    absolute, here = _absolute(file), Path.cwd()
+    if absolute.is_relative_to(here):
+        return absolute.relative_to(here).as_posix()
+    base = _absolute(root)
+    return (Path(base.name) / absolute.relative_to(base)).as_posix() if absolute != base else base.name
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.normpath(path.absolute()))  # links are kept: the name is shown, not where it leads
+
+
+def _files(root: Path) -> Iterator[Path | LeftOut]:
+    if not root.is_dir():
+        yield root
+        return
+
+    def refused(error: OSError) -> None:
+        problems.append(LeftOut(str(error.filename), f"the folder cannot be opened ({error.strerror})"))
+
+    problems: list[LeftOut] = []
+    for folder, folders, names in os.walk(root, onerror=refused):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
+        for name in sorted(names):
+            yield Path(folder) / name
+        yield from problems
+        problems.clear()
+
+
+def _check(file: Path, root: Path, shown: str, seen: set[tuple[int, int]]) -> Member | LeftOut | None:
+    try:
+        if file.is_symlink() and file != root and not _inside(file, root):
+            return LeftOut(shown, "a link that leaves the folder")
+        about = file.stat()
+    except OSError as error:
+        return LeftOut(shown, f"cannot be opened ({error.strerror})")
+    if not stat.S_ISREG(about.st_mode):
+        return LeftOut(shown, "not a regular file")
+    if (about.st_dev, about.st_ino) in seen:
+        return None
+    seen.add((about.st_dev, about.st_ino))
+    return Member(shown, file, size=about.st_size)
+
+
+def _inside(file: Path, root: Path) -> bool:
+    return file.resolve().is_relative_to(root.resolve())

@@ -1,0 +1,212 @@
+"""Records to rows of `events` and `steps`: which column does each capture fill, and what time was it?
+
+Of several stamps on a line the one that says most is used: with offset, then with a date, then without a year, then
+since boot. Local times are placed in UTC only with a zone that the user gave; a missing year only with a given year.
+"""
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC
+
+from crashlens.rules.model import Rule
+from crashlens.scan.envelope import Peeled
+from crashlens.scan.masking import mask_secrets
+from crashlens.scan.records import Hit
+from crashlens.scan.stamps import NO_YEAR, Stamp, StampKind
+from crashlens.sources.writer import ReadOptions
+from crashlens.timebase import find_zone, from_us, local_to_utc_us, to_us
+
+LONGEST_TEXT = 4000  # characters of a record that are kept; what was cut is said
+_BEST: tuple[StampKind, ...] = ("utc", "local", "local_no_year", "monotonic")
+_TYPED = ("xid", "seq", "timeout_ms", "ran_ms", "exit_code")
+_OWN_COLUMNS = {*_TYPED, "rank", "local_rank", "pid", "host", "process_group"}
+_STEP_VALUES = ("step_time_s", "tokens_per_s", "samples_per_s", "mfu_ratio", "loss")
+
+
+@dataclass
+class ClockUse:
+    """How one clock of a source was used: lines, resolution, hosts."""
+
+    kind: StampKind
+    first_line: int
+    last_line: int
+    stamps: int = 0
+    uncertainty_us: int = 0
+    hosts: set[str | None] = field(default_factory=set[str | None])
+    last_us: int | None = None
+
+
+@dataclass
+class GpuSeen:
+    """A GPU that records of one source name by its PCI address."""
+
+    gpu_key: str
+    pci_bus_id: str
+    gpu_uuid: str | None = None
+    host: str | None = None
+    cuda_ordinal: int | None = None
+    nvml_index: int | None = None
+
+
+@dataclass
+class RowBuilder:
+    """Turns the records of one source into rows and remembers its clocks and GPUs.
+
+    Attributes:
+        source_id: Number of the source.
+        options: Zone and year given for it.
+        clocks: Use of each clock, by clock id.
+        gpus: GPUs named, by key.
+        stamps: Rows of the `stamps` table.
+    """
+
+    source_id: int
+    options: ReadOptions
+    clocks: dict[str, ClockUse] = field(default_factory=dict[str, ClockUse])
+    gpus: dict[str, GpuSeen] = field(default_factory=dict[str, GpuSeen])
+    stamps: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+
+    def event(self, hit: Hit) -> dict[str, object]:
+        """The row of `events` for a record of a line rule."""
+        rule = hit.rule
+        if not isinstance(rule, Rule):
+            raise TypeError(hit.rule.id)
+        groups = hit.groups
+        row = self._common(hit.line, hit.peeled) | {
+            "n": hit.n,
+            "line_end": hit.line_end,
+            "rule_id": rule.id,
+            "topic": rule.topic,
+            "time_marks": rule.marks,
+            "local_rank": _integer(groups["local_rank"]) if "local_rank" in groups else hit.peeled.local_rank,
+            "process_group": groups.get("process_group"),
+            "gpu_key": self._gpu(groups, hit.peeled),
+            "component": hit.peeled.component,
+            "severity": rule.severity,
+            "repeats": 1,
+            "fields": [
+                {"key": key, "value": mask_secrets(value)} for key, value in groups.items() if key not in _OWN_COLUMNS
+            ],
+            "text": _shown(hit.text),
+        }
+        row |= {name: _integer(groups.get(name)) for name in _TYPED}
+        pid = _integer(groups.get("pid"))
+        if pid is not None or "pid" in groups:
+            row["pid"] = pid
+        rank = _integer(groups.get("rank"))
+        if (
+            rank is None
+            and row["rank"] is None
+            and groups.get("process_group", "0(default_pg)").endswith("(default_pg)")
+        ):
+            rank = _integer(groups.get("group_rank"))
+        if rank is not None:
+            row["rank"] = rank
+        return row
+
+    def step(self, hit: Hit) -> dict[str, object] | None:
+        """The row of `steps` for a step line, or None where it holds no measurement."""
+        values = {name: _number(hit.groups.get(name)) for name in _STEP_VALUES}
+        milliseconds, percent = _number(hit.groups.get("step_time_ms")), _number(hit.groups.get("mfu_percent"))
+        if milliseconds is not None:
+            values["step_time_s"] = milliseconds / 1000
+        if percent is not None:
+            values["mfu_ratio"] = percent / 100
+        if all(value is None for value in values.values()):
+            return None
+        return self._common(hit.line, hit.peeled) | {"step": _integer(hit.groups["step"])} | values
+
+    def _common(self, line: int, peeled: Peeled) -> dict[str, object]:
+        row: dict[str, object] = {"line": line, "host": peeled.host, "rank": peeled.rank, "pid": peeled.pid}
+        best = min(peeled.stamps, key=lambda stamp: _BEST.index(stamp.kind), default=None)
+        for stamp in peeled.stamps:
+            placed = self._place(stamp, line, peeled.host)
+            self.stamps.append({"line": line, "layer": stamp.layer} | {k: placed[k] for k in ("clock_id", "clock_us")})
+            if stamp is best:
+                row |= placed
+        return row
+
+    def _place(self, stamp: Stamp, line: int, host: str | None) -> dict[str, object]:
+        clock_id = f"s{self.source_id}:{stamp.kind}"
+        use = self.clocks.setdefault(clock_id, ClockUse(stamp.kind, line, line))
+        clock_us = stamp.clock_us
+        if stamp.kind == "local_no_year":
+            clock_us = _nearest_year(clock_us, use.last_us, self.options.year or NO_YEAR)
+        use.last_us = clock_us
+        use.first_line, use.last_line = min(use.first_line, line), max(use.last_line, line)
+        use.stamps += 1
+        use.hosts.add(host)
+        utc_us, uncertainty_us = self._to_utc(stamp.kind, clock_us)
+        uncertainty_us += stamp.resolution_us
+        use.uncertainty_us = max(use.uncertainty_us, uncertainty_us)
+        return {
+            "clock_id": clock_id,
+            "clock_us": clock_us,
+            "time_utc": None if utc_us is None else from_us(utc_us),
+            "uncertainty_us": uncertainty_us,
+        }
+
+    def _to_utc(self, kind: StampKind, clock_us: int) -> tuple[int | None, int]:
+        if kind == "utc":
+            return clock_us, 0
+        zone = self.options.tz
+        if zone is None or kind == "monotonic" or (kind == "local_no_year" and self.options.year is None):
+            return None, 0
+        return local_to_utc_us(clock_us, find_zone(zone, "tz"))
+
+    def _gpu(self, groups: dict[str, str], peeled: Peeled) -> str | None:
+        pci_bus_id = normal_pci(groups.get("pci_bus_id")) or _nccl_pci(groups.get("nccl_bus_id"))
+        if pci_bus_id is None:
+            return None
+        gpu_key = f"s{self.source_id}:{(peeled.host or '') + '/' if peeled.host else ''}{pci_bus_id}"
+        seen = self.gpus.setdefault(gpu_key, GpuSeen(gpu_key, pci_bus_id, host=peeled.host))
+        seen.gpu_uuid = groups.get("gpu_uuid") or seen.gpu_uuid
+        seen.cuda_ordinal = _integer(groups.get("cuda_ordinal")) if "nccl_bus_id" in groups else seen.cuda_ordinal
+        seen.nvml_index = _integer(groups.get("nvml_index")) if "nvml_index" in groups else seen.nvml_index
+        return gpu_key
+
+
+def normal_pci(text: str | None) -> str | None:
+    """`dddd:bb:dd` in lower case: the domain without leading zeros beyond four digits, the function dropped."""
+    found = re.match(r"([0-9a-fA-F]{1,8}):([0-9a-fA-F]{1,2}):([0-9a-fA-F]{1,2})", text or "")
+    if not found:
+        return None
+    domain, bus, device = (int(part, 16) for part in found.groups())
+    return f"{domain:04x}:{bus:02x}:{device:02x}"
+
+
+def _nccl_pci(text: str | None) -> str | None:
+    # NCCL prints the address as one hexadecimal number: domain << 20 | bus << 12 | device << 4 | function.
+    if not text:
+        return None
+    number = int(text, 16)
+    return f"{number >> 20:04x}:{number >> 12 & 0xFF:02x}:{number >> 4 & 0xFF:02x}"
+
+
+def _nearest_year(clock_us: int, last_us: int | None, first_year: int) -> int:
+    """A year-less time in the year that puts it closest to the stamp before it: December is followed by January."""
+    stamp = from_us(clock_us)
+    years = [first_year] if last_us is None else [from_us(last_us).year + step for step in (-1, 0, 1)]
+    moments: list[int] = []
+    for year in years:
+        try:
+            moments.append(to_us(stamp.replace(year=year, tzinfo=UTC)))
+        except ValueError:
+            continue  # 29 February in a year that has none
+    if last_us is None or not moments:
+        return moments[0] if moments else clock_us
+    return min(moments, key=lambda moment: abs(moment - last_us))
+
+
+def _shown(text: str) -> str:
+    masked = mask_secrets(text.strip("\r\n"))
+    cut = len(masked) - LONGEST_TEXT
+    return masked if cut <= 0 else f"{masked[:LONGEST_TEXT]} [+{cut:,} characters]"
+
+
+def _integer(text: str | None) -> int | None:
+    return int(text) if text and re.fullmatch(r"-?\d{1,18}", text) else None
+
+
+def _number(text: str | None) -> float | None:
+    return float(text.replace(",", "")) if text else None

@@ -1,0 +1,163 @@
+"""Plain-text logs: kernel logs, job logs, and text of no known kind. One reader; the envelopes of each line decide.
+
+`kernel_log` is dmesg in its forms, syslog and journal text; `job_log` is what training processes and launchers print.
+The difference is only a name in `sources`: every line is read the same way, because people paste both into one file.
+"""
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from crashlens.rules.load import shipped_rules
+from crashlens.rules.model import Rule
+from crashlens.scan.envelope import peel, strip_ansi
+from crashlens.scan.member import Member
+from crashlens.scan.records import Hit, RecordReader
+from crashlens.schemas import CLOCKS, EVENTS, GPUS, STAMPS, STEPS
+from crashlens.sources.event_rows import RowBuilder
+from crashlens.sources.format import Format
+from crashlens.sources.writer import TableWriter
+
+SNIFFED_LINES = 400
+MOST_EVENTS_PER_RULE = 20_000  # a record that repeats more often is counted, not kept
+ROWS_PER_FRAME = 20_000
+_JOB_WORDS = (
+    "NCCL", "Traceback (most recent", "torch", "CUDA", " loss", "step ", "iteration", "rank", "epoch", "Epoch", "srun",
+    "INFO", "WARNING", "ERROR",
+)  # fmt: skip
+
+
+def sniff_kernel(head: bytes) -> float:
+    """How surely `head` is a kernel log or a syslog, 0 to 1: the share of its lines with such an envelope."""
+    lines = _lines(head)
+    if not lines:
+        return 0.0
+    hits = sum(
+        peeled.component == "kernel" or (peeled.host is not None and bool(peeled.stamps)) for peeled in map(peel, lines)
+    )
+    share = hits / len(lines)
+    return 0.0 if share < 0.3 else min(0.9, 0.4 + share / 2)
+
+
+def sniff_job(head: bytes) -> float:
+    """How surely `head` is a job log, 0 to 1: the share of its lines with a word that such logs hold."""
+    lines = _lines(head)
+    if not lines:
+        return 0.0
+    share = sum(any(word in line for word in _JOB_WORDS) for line in lines) / len(lines)
+    return 0.3 + 0.4 * share if share > 0 else 0.0
+
+
+def sniff_text(head: bytes) -> float:
+    """0.1 for anything with a line of text: rules are tried on it, and what is found says what it was."""
+    return 0.1 if _lines(head) else 0.0
+
+
+def parse(member: Member, out: TableWriter) -> None:
+    """Write one event per record, one step per step line, with clocks and GPUs as the lines name them."""
+    reader = RecordReader(shipped_rules())
+    builder = RowBuilder(out.source_id, out.options)
+    kept: dict[str, int] = {}
+    dropped: dict[str, int] = {}
+    events: list[dict[str, object]] = []
+    steps: list[dict[str, object]] = []
+    for hit in _counted(reader.read(member.blocks()), kept, dropped):
+        if isinstance(hit.rule, Rule):
+            events.append(builder.event(hit))
+        elif (row := builder.step(hit)) is not None:
+            steps.append(row)
+        if len(events) >= ROWS_PER_FRAME or len(steps) >= ROWS_PER_FRAME:
+            _flush(out, events, steps)
+    _flush(out, events, steps)
+    for rule_id, number in dropped.items():
+        out.notice(f"{number:,} more records of {rule_id} were counted and not kept.")
+    _write_clocks(builder, out)
+    out.matched = reader.counts.matched
+    out.error_like = reader.counts.error_like
+    if not reader.counts.matched:
+        out.notice("No rule matched a line of it.")
+
+
+def _counted(hits: Iterator[Hit], kept: dict[str, int], dropped: dict[str, int]) -> Iterator[Hit]:
+    for hit in hits:
+        if isinstance(hit.rule, Rule):
+            if kept.get(hit.rule.id, 0) >= MOST_EVENTS_PER_RULE:
+                dropped[hit.rule.id] = dropped.get(hit.rule.id, 0) + 1
+                continue
+            kept[hit.rule.id] = kept.get(hit.rule.id, 0) + 1
+        yield hit
+
+
+def _flush(out: TableWriter, events: list[dict[str, object]], steps: list[dict[str, object]]) -> None:
+    if events:
+        out.rows("events", _frame(events, EVENTS.polars()))
+        events.clear()
+    if steps:
+        out.rows("steps", _frame(steps, STEPS.polars()))
+        steps.clear()
+
+
+def _frame(rows: list[dict[str, object]], schema: dict[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
+    return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema, orient="row")
+
+
+def _write_clocks(builder: RowBuilder, out: TableWriter) -> None:
+    clocks: list[dict[str, object]] = []
+    for clock_id, use in builder.clocks.items():
+        placed = use.kind == "utc" or (
+            out.options.tz is not None
+            and (use.kind == "local" or (use.kind == "local_no_year" and out.options.year is not None))
+        )
+        method = "offset in file" if use.kind == "utc" else ("given zone" if placed else "none")
+        hosts = {host for host in use.hosts if host is not None}
+        clocks.append(
+            {
+                "clock_id": clock_id,
+                "source_id": out.source_id,
+                "first_line": use.first_line,
+                "last_line": use.last_line,
+                "stamps": use.stamps,
+                "kind": use.kind,
+                "method": method,
+                "zone": out.options.tz if method == "given zone" else None,
+                "uncertainty_us": use.uncertainty_us,
+                "host": next(iter(hosts)) if len(hosts) == 1 else None,
+            }
+        )
+        if not placed:
+            out.notice(_unplaced(use.kind))
+    out.rows("clocks", CLOCKS.frame(clocks))
+    out.rows("stamps", _frame(builder.stamps, STAMPS.polars()) if builder.stamps else STAMPS.empty())
+    gpus = [
+        {
+            "gpu_key": gpu.gpu_key,
+            "source_id": out.source_id,
+            "device_id": gpu.gpu_uuid,
+            "gpu_uuid": gpu.gpu_uuid,
+            "pci_bus_id": gpu.pci_bus_id,
+            "nvml_index": gpu.nvml_index,
+            "cuda_ordinal": gpu.cuda_ordinal,
+            "host": gpu.host,
+        }
+        for gpu in builder.gpus.values()
+    ]
+    out.rows("gpus", GPUS.frame(gpus))
+
+
+def _unplaced(kind: str) -> str:
+    says = {
+        "local": "Its local times have no zone; give tz= (--tz) to place them. Order holds inside this file only.",
+        "local_no_year": "Some of its times have no zone and no year; give tz= and year= (--tz, --year) to place them.",
+        "monotonic": "Some of its times count seconds since boot; they order events inside this file only.",
+    }
+    return says[kind]
+
+
+def _lines(head: bytes) -> list[str]:
+    text = strip_ansi(head).decode("utf-8", "replace")
+    return [line for line in text.replace("\r", "\n").split("\n")[:SNIFFED_LINES] if line.strip("\x00 \t")]
+
+
+KERNEL_LOG = Format("kernel_log", "kernel log or syslog", sniff_kernel, parse, ("events", "clocks", "gpus", "stamps"))
+JOB_LOG = Format("job_log", "job log", sniff_job, parse, ("events", "steps", "clocks", "gpus", "stamps"))
+TEXT_LOG = Format("text", "text of no known kind", sniff_text, parse, ("events", "steps", "clocks", "gpus", "stamps"))
