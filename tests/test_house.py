@@ -50,12 +50,12 @@ def long_functions(tree: Tree) -> list[str]:
 
 
 def boolean_defaults(tree: Tree) -> list[str]:
-    faults = []
-    for node in functions(tree):
-        for default in [*node.args.defaults, *node.args.kw_defaults]:
-            if isinstance(default, ast.Constant) and isinstance(default.value, bool):
-                faults.append(f"{node.name} has the default {default.value}")
-    return faults
+    return [
+        f"{node.name} has the default {default.value}"
+        for node in functions(tree)
+        for default in [*node.args.defaults, *node.args.kw_defaults]
+        if isinstance(default, ast.Constant) and isinstance(default.value, bool)
+    ]
 
 
 def undocumented(tree: Tree) -> list[str]:
