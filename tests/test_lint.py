@@ -10,7 +10,11 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def output_of(*arguments: str) -> tuple[int, str]:
-    done = subprocess.run([sys.executable, "-m", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=600)
+    return outcome([sys.executable, "-m", *arguments], ROOT)
+
+
+def outcome(command: list[str], folder: Path) -> tuple[int, str]:
+    done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=600)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -37,13 +41,15 @@ def test_pyright_finds_nothing() -> None:
         (("pyright", "--pythonpath", sys.executable), "def f(x): return x\n", "reportMissingParameterType"),
     ],
 )
-def test_each_tool_uses_our_settings_and_can_fail(tmp_path: Path, tool: tuple[str, ...], text: str, complaint: str) -> None:
+def test_each_tool_uses_our_settings_and_can_fail(
+    tmp_path: Path, tool: tuple[str, ...], text: str, complaint: str
+) -> None:
     settings = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     (tmp_path / "pyproject.toml").write_text(settings, encoding="utf-8")
     (tmp_path / "crashlens").mkdir()
     (tmp_path / "sample_data").mkdir()
     (tmp_path / "crashlens" / "wrong.py").write_text(text, encoding="utf-8")
     arguments = [sys.executable, "-m", *tool, *([] if tool[0] == "pyright" else ["."])]
-    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 1
-    assert complaint in done.stdout + done.stderr
+    status, said = outcome(arguments, tmp_path)
+    assert status == 1
+    assert complaint in said

@@ -21,7 +21,7 @@ OPTIONAL = (
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     [built] = folder.glob("*.whl")
     return built
@@ -95,7 +95,8 @@ sys.meta_path.insert(0, Blocker())
 """
     return subprocess.run(
         [sys.executable, "-c", blocker + code, *arguments],
-        cwd=installed, env=os.environ | {"PYTHONPATH": str(installed)}, capture_output=True, text=True, timeout=300,
+        check=False, cwd=installed, env=os.environ | {"PYTHONPATH": str(installed)},
+        capture_output=True, text=True, timeout=300,
     )  # fmt: skip
 
 
