@@ -19,7 +19,7 @@ MADE = "Made by `python docs/build_reference.py` from the package's own data; do
 def escape(text: str) -> str:
     """`text` as one line of Markdown that shows as it stands."""
     one_line = " ".join(text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").split())
-    return re.sub(r"([|*_\[\]\\])", r"\\\1", one_line)
+    return re.sub(r"([|*\[\]\\]|(?<!\w)_|_(?!\w))", r"\\\1", one_line)
 
 
 def code(text: str) -> str:
