@@ -1,0 +1,76 @@
+"""Which rules could match which lines of a block: the interface of the fast engine, and the pure reference.
+
+The engine answers with candidates only. Whether a candidate line really matches is decided by the patterns, on that
+line, by scan/. So every engine gives the same records, and a fast one only has to find the same lines.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+# A line with one of these words that no rule claims is counted, so that a report can say what it did not understand.
+ERROR_WORDS = (
+    b"rror", b"ERROR", b"FATAL", b"atal", b"xception", b"abort", b"Abort", b"illed", b"imed out", b"imeout", b"ailed",
+    b"ailure",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A line of a block that some rules could match.
+
+    Attributes:
+        start: Offset of its first byte in the block.
+        end: Offset behind its last byte, the LF not included.
+        items: Numbers of the rules, ascending; empty for a line that only holds an error word.
+    """
+
+    start: int
+    end: int
+    items: tuple[int, ...]
+
+
+class Matcher(Protocol):
+    """Finds candidate lines in a block of whole lines without ANSI escapes, in order."""
+
+    def candidates(self, block: bytes) -> Iterator[Candidate]:
+        """Every line that holds a literal of a rule or an error word, once, in order."""
+        ...
+
+
+class LiteralMatcher:
+    """The reference engine: plain byte search for each literal.
+
+    Args:
+        literals: The literals of each item (rule or step line), in the order that numbers them.
+    """
+
+    def __init__(self, literals: Sequence[Sequence[str]]) -> None:
+        owners: dict[bytes, list[int]] = {}
+        for number, words in enumerate(literals):
+            for word in words:
+                owners.setdefault(word.encode(), []).append(number)
+        self._owners = owners
+
+    def candidates(self, block: bytes) -> Iterator[Candidate]:
+        """See `Matcher.candidates`."""
+        lines: dict[int, set[int]] = {}
+        for literal, numbers in self._owners.items():
+            for start in _line_starts(block, literal):
+                lines.setdefault(start, set()).update(numbers)
+        for word in ERROR_WORDS:
+            for start in _line_starts(block, word):
+                lines.setdefault(start, set())
+        for start in sorted(lines):
+            end = block.find(b"\n", start)
+            yield Candidate(start, len(block) if end < 0 else end, tuple(sorted(lines[start])))
+
+
+def _line_starts(block: bytes, literal: bytes) -> Iterator[int]:
+    at = block.find(literal)
+    while at >= 0:
+        yield block.rfind(b"\n", 0, at) + 1
+        end = block.find(b"\n", at)
+        if end < 0:
+            return
+        at = block.find(literal, end)
