@@ -23,13 +23,13 @@ def escape(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """`text` as inline code that may stand in a table cell."""
-    return f"`{' '.join(text.split())}`".replace("|", "\\|") if text else ""
+    """`text` as inline code."""
+    return f"`{' '.join(text.split())}`" if text else ""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table; cells in backticks are kept as they are, all others escaped."""
-    lines = [head, *([cell if cell.startswith("`") else escape(cell) for cell in row] for row in rows)]
+    """A Markdown table; of cells in backticks only `|` is escaped, of all others everything that acts."""
+    lines = [head, *([cell.replace("|", "\\|") if cell[:1] == "`" else escape(cell) for cell in row] for row in rows)]
     body = ["| " + " | ".join(line) + " |" for line in lines]
     return "\n".join([body[0], "|" + "---|" * len(head), *body[1:]]) + "\n"
 
