@@ -1,4 +1,4 @@
-"""How fast is a log read, beside `wc -l` and a Python line loop over the same file? Ratios, printed, never asserted.
+"""How fast is a log searched, beside `wc -l` and a Python line loop over the same file? Ratios, printed, never asserted.
 
     python tests/bench/bench_scan.py [MEGABYTES]
 
@@ -17,7 +17,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-import crashlens as cl  # noqa: E402  (the checkout, wherever this is started from)
+# The checkout, wherever this is started from.
+import crashlens as cl  # noqa: E402
+from crashlens.rules.load import shipped_rules  # noqa: E402
+from crashlens.rules.matcher import LiteralMatcher  # noqa: E402
+from crashlens.scan.member import Member  # noqa: E402
+from crashlens.scan.records import RecordReader  # noqa: E402
 
 RARE = 20_000
 WATCHDOG = (
@@ -53,6 +58,18 @@ def line_loop(path: Path) -> int:
         return sum(b"rror" in line for line in file)
 
 
+def candidate_lines(path: Path) -> int:
+    """The reference matcher alone: lines that hold a literal of a rule."""
+    rule_set = shipped_rules()
+    matcher = LiteralMatcher([item.literals for item in (*rule_set.rules, *rule_set.step_lines)])
+    return sum(1 for block in Member(path.name, path).blocks() for _ in matcher.candidates(block.data))
+
+
+def records(path: Path) -> int:
+    """Matcher, envelopes and patterns: the records of the file."""
+    return sum(1 for _ in RecordReader(shipped_rules()).read(Member(path.name, path).blocks()))
+
+
 def best_s(call: Callable[[], object]) -> float:
     """The shorter of two runs, in seconds; the first one warms the page cache."""
     spent = []
@@ -69,15 +86,21 @@ def main() -> None:
         log = Path(folder) / "train.log"
         lines = write_log(log, megabytes)
         size_mb = log.stat().st_size / 1e6
-        counted_s = best_s(lambda: subprocess.run(["wc", "-l", str(log)], check=True, stdout=subprocess.DEVNULL))
-        looped_s = best_s(lambda: line_loop(log))
+        wc = ["wc", "-l", str(log)]
         before_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        read_s = best_s(lambda: cl.read(log))
+        spent_s = {
+            "wc -l": best_s(lambda: subprocess.run(wc, check=True, stdout=subprocess.DEVNULL)),
+            "Python line loop": best_s(lambda: line_loop(log)),
+            "matcher": best_s(lambda: candidate_lines(log)),
+            "records": best_s(lambda: records(log)),
+            "cl.read": best_s(lambda: cl.read(log)),
+        }
         peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{size_mb:.0f} MB, {lines:,} lines")
-    for name, spent in (("wc -l", counted_s), ("Python line loop", looped_s), ("cl.read", read_s)):
-        print(f"  {name:<17} {spent:7.2f} s  {size_mb / spent:8.0f} MB/s  {spent / looped_s:6.2f} x the line loop")
-    print(f"  peak memory {peak_mib:.0f} MiB ({before_mib:.0f} before reading)")
+    for name, spent in spent_s.items():
+        ratio = spent / spent_s["Python line loop"]
+        print(f"  {name:<17} {spent:7.2f} s  {size_mb / spent:8.0f} MB/s  {ratio:6.2f} x the line loop")
+    print(f"  peak memory {peak_mib:.0f} MiB ({before_mib:.0f} before)")
 
 
 if __name__ == "__main__":
