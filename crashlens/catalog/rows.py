@@ -130,7 +130,8 @@ class RowFile:
         header = re.compile(rf"\s*\[\[\s*{re.escape(table)}\s*\]\]")
         starts = [number for number, line in enumerate(text.split("\n"), start=1) if header.match(line)]
         found = self.document.get(table)
-        rows = cast("list[dict[str, object]]", found) if isinstance(found, list) else []
+        items = cast("list[object]", found) if isinstance(found, list) else []
+        rows = [cast("dict[str, object]", item) for item in items if isinstance(item, dict)]
         lines = starts if len(starts) == len(rows) else [1] * len(rows)
         self.rows = [Row(f"{name}:{line}", cells, self.faults) for line, cells in zip(lines, rows, strict=True)]
         if not rows:
