@@ -13,8 +13,15 @@ def _document() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def null_tokens() -> dict[str, str]:
-    """Lower-case text without outer spaces to the state it stands for."""
+    """Lower-case text without outer spaces to the state it stands for, where a number is expected."""
     return {text.lower(): row["state"] for row in _document()["token"] for text in row["texts"]}
+
+
+@lru_cache(maxsize=1)
+def null_tokens_of_text() -> dict[str, str]:
+    """The same where text is expected: words such as `None` are values there."""
+    rows = (row for row in _document()["token"] if not row.get("numbers_only", False))
+    return {text.lower(): row["state"] for row in rows for text in row["texts"]}
 
 
 @lru_cache(maxsize=1)
