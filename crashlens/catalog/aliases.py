@@ -1,4 +1,4 @@
-"""Which signal does a tool's column mean? Names, units and factors; and mappings that a site declares for its own CSV."""
+"""Which signal does a column mean? Names, units and factors of tools, and the mappings a site declares for its CSV."""
 
 import tomllib
 from collections.abc import Mapping

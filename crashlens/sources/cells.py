@@ -6,7 +6,7 @@ else it is one of not_supported, not_collected, unreadable, error, reset_require
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import polars as pl
 
@@ -47,9 +47,7 @@ def split_cells(lines: pl.Series, delimiter: str, width: int) -> tuple[pl.DataFr
     return cells, counts
 
 
-def read_numbers(
-    cells: pl.Series, signal: Signal, alias: FieldAlias, *, blanks: Literal["dcgm", "none"]
-) -> ReadColumn:
+def read_numbers(cells: pl.Series, signal: Signal, alias: FieldAlias, *, blanks: Literal["dcgm", "none"]) -> ReadColumn:
     """Numbers of `signal` out of `cells`, in its unit and type.
 
     Args:
@@ -58,6 +56,32 @@ def read_numbers(
         alias: Unit of a bare number and factor to the unit of the signal.
         blanks: Whether the blank numbers of DCGM may stand here.
     """
+    return _plain_numbers(cells, signal, alias.factor, blanks) or _any_numbers(cells, signal, alias, blanks)
+
+
+def _plain_numbers(
+    cells: pl.Series, signal: Signal, factor: float, blanks: Literal["dcgm", "none"]
+) -> ReadColumn | None:
+    """A column of bare numbers, all of them possible; None where any cell needs a closer look."""
+    value = cells.cast(pl.Float64, strict=False)
+    if not cells.len() or value.null_count() or not value.is_finite().all():
+        return None
+    if blanks == "dcgm" and value.is_in([float(number) for number in sentinels()]).any():
+        return None
+    number = value * factor
+    least, most = cast("float", number.min()), cast("float", number.max())
+    if (signal.least is not None and least < signal.least) or (signal.most is not None and most > signal.most):
+        return None
+    if signal.dtype.is_integer():
+        number = (
+            cells.cast(signal.dtype, strict=False) if factor == 1.0 else number.round().cast(signal.dtype, strict=False)
+        )
+        if number.null_count():
+            return None
+    return ReadColumn(number, pl.Series([None], dtype=pl.String).new_from_index(0, cells.len()))
+
+
+def _any_numbers(cells: pl.Series, signal: Signal, alias: FieldAlias, blanks: Literal["dcgm", "none"]) -> ReadColumn:
     frame = number_parts(cells)
     scale = _mapped(frame["unit"], {unit: unit_scale(unit, alias.unit) for unit in _uniques(frame["unit"])})
     state, word = _classified(cells.filter(frame["value"].is_null()))
@@ -209,7 +233,9 @@ def _uniques(cells: pl.Series) -> list[str]:
 
 
 def _mapped(
-    cells: pl.Series, mapping: dict[str, str | None] | dict[str, float | None] | dict[str, int | None], dtype: type[pl.DataType] = pl.Float64
+    cells: pl.Series,
+    mapping: dict[str, str | None] | dict[str, float | None] | dict[str, int | None],
+    dtype: type[pl.DataType] = pl.Float64,
 ) -> pl.Series:
     if not mapping:
         return pl.Series([None], dtype=dtype).new_from_index(0, cells.len())

@@ -89,7 +89,7 @@ class ClockReader:
 
     def close(self) -> None:
         """Write the `clocks` rows and say what could not be placed."""
-        rows = [
+        rows: list[dict[str, object]] = [
             {
                 "clock_id": clock_id,
                 "first_line": seen.first_line,
@@ -142,9 +142,7 @@ class ClockReader:
     def _placed(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Columns `local_utc_us` and `fold_us` for wall-clock rows, by the given zone; else null."""
         if self._zone is None:
-            return frame.with_columns(
-                local_utc_us=pl.lit(None, pl.Int64), fold_us=pl.lit(None, pl.Int64)
-            )
+            return frame.with_columns(local_utc_us=pl.lit(None, pl.Int64), fold_us=pl.lit(None, pl.Int64))
         frame = frame.with_columns(
             minute=pl.when(pl.col("clock") == "local").then(pl.col("clock_us") // MINUTE_US * MINUTE_US)
         )
@@ -198,9 +196,7 @@ def _elapsed(cells: pl.Series) -> pl.DataFrame:
 
 def _filled(frame: pl.DataFrame) -> pl.DataFrame:
     known = pl.col("clock_us").is_not_null()
-    return frame.select(
-        "clock", "clock_us", "time_utc", uncertainty_us=pl.when(known).then(pl.col("resolution"))
-    )
+    return frame.select("clock", "clock_us", "time_utc", uncertainty_us=pl.when(known).then(pl.col("resolution")))
 
 
 def _decimal(cells: pl.Series, digits: int) -> pl.DataFrame:

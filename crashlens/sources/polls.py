@@ -129,7 +129,7 @@ class PollWriter:
         self._out.rows("gpus", self._out.schemas["gpus"].frame(gpus))
         if self._gaps:
             self._out.rows("gaps", _joined_runs(pl.concat(self._gaps)))
-        facts = [
+        facts: list[dict[str, object]] = [
             {"line": line, "host": host, "component": name, "value": value}
             for (host, name, value), line in self._facts.items()
         ]
@@ -143,7 +143,9 @@ class PollWriter:
                 f"{self._twice:,} rows carry the time and GPU of another row: several GPUs may stand under one name."
             )
         if self._nameless:
-            self._out.notice(f"{self._nameless:,} rows name no GPU that can be read; they stand under one of their own.")
+            self._out.notice(
+                f"{self._nameless:,} rows name no GPU that can be read; they stand under one of their own."
+            )
 
     def _sensible(
         self, plan: Plan, lines: pl.Series, cells: pl.DataFrame, columns: dict[str, tuple[str, ReadColumn]]
@@ -219,9 +221,7 @@ class PollWriter:
         timed = base.drop_nulls("clock_us")
         self._twice += timed.height - timed.select("gpu_key", "clock_id", "clock_us").n_unique()
 
-    def _note_gaps(
-        self, base: pl.DataFrame, cells: pl.DataFrame, columns: dict[str, tuple[str, ReadColumn]]
-    ) -> None:
+    def _note_gaps(self, base: pl.DataFrame, cells: pl.DataFrame, columns: dict[str, tuple[str, ReadColumn]]) -> None:
         for name, (place, column) in columns.items():
             if column.states.null_count() == column.states.len():
                 continue
@@ -262,7 +262,9 @@ class PollWriter:
             pair = pl.struct(key=pl.lit(name), value=pl.col("text"))
             self._out.rows(
                 "metrics",
-                changed.with_columns(name=pl.lit(name), value=pl.lit(1.0), unit=pl.lit(""), labels=pl.concat_list(pair)),
+                changed.with_columns(
+                    name=pl.lit(name), value=pl.lit(1.0), unit=pl.lit(""), labels=pl.concat_list(pair)
+                ),
             )
 
     def _note_facts(self, plan: Plan, base: pl.DataFrame, cells: pl.DataFrame) -> None:
@@ -350,4 +352,3 @@ def _joined_runs(runs: pl.DataFrame) -> pl.DataFrame:
         )
         .drop("run")
     )
-

@@ -90,7 +90,9 @@ def _rows(out: TableWriter, polls: PollWriter, header: _Header | None, texts: li
     cells, numbers = cells.filter(fits), lines["line"].filter(fits)
     if header.delimiter != ",":
         cells = cells.with_columns(pl.all().str.replace(_CONTINENTAL, "$1.$2"))
-        out.notice("Its cells are separated by something other than a comma; a comma between digits is read as a point.")
+        out.notice(
+            "Its cells are separated by something other than a comma; a comma between digits is read as a point."
+        )
     if cells.height:
         polls.block(header.plan, numbers, cells)
 
