@@ -10,6 +10,7 @@ from fnmatch import fnmatch
 
 import polars as pl
 
+from crashlens.catalog.signals import samples_schema
 from crashlens.rules.load import shipped_rules
 from crashlens.scan.masking import mask_secrets
 from crashlens.scan.member import Member
@@ -27,7 +28,7 @@ MOST_CONTROL = 0.10  # share of control bytes, NUL apart, above which a file is 
 
 def table_schemas() -> dict[str, Schema]:
     """The schema of every table, the signals of `samples` among its columns."""
-    return BASE_SCHEMAS
+    return BASE_SCHEMAS | {"samples": samples_schema()}
 
 
 def read_tables(

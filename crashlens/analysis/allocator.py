@@ -1,0 +1,69 @@
+"""What do the numbers of a CUDA out-of-memory message add up to: this process, others, free, reserved pieces?"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_UNITS = {"bytes": 1, "B": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "TB": 1000**4,
+          "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3, "TiB": 1024**4}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """A refused CUDA allocation in bytes; None where the message does not say.
+
+    Attributes:
+        requested: What was asked for.
+        total: Capacity of the device.
+        free: Free on the device.
+        own: In use by this process: stated, or what its allocator reserved.
+        allocated: Allocated by PyTorch.
+        unallocated: Reserved by PyTorch and not allocated.
+    """
+
+    requested: int | None
+    total: int | None
+    free: int | None
+    own: int | None
+    allocated: int | None
+    unallocated: int | None
+
+    @property
+    def others_share(self) -> float | None:
+        """Share of the device that neither this process holds nor is free, or None where the message does not say."""
+        if self.total is None or self.free is None or self.own is None or not self.total:
+            return None
+        return max(0.0, (self.total - self.free - self.own) / self.total)
+
+    @property
+    def enough_free(self) -> bool:
+        """Whether the message reports at least as much free memory as was asked for."""
+        return self.free is not None and self.requested is not None and self.free >= self.requested
+
+
+def read_allocation(fields: Mapping[str, str]) -> Allocation:
+    """The numbers of a message from the captures of rule `cuda.out_of_memory`.
+
+    Source: torch CUDACachingAllocator.cpp, wordings 1.3 to 2.8; units are binary where they are written so.
+    """
+    reserved, allocated = size_bytes(fields.get("reserved")), size_bytes(fields.get("allocated"))
+    unallocated = size_bytes(fields.get("unallocated"))
+    if unallocated is None and reserved is not None and allocated is not None:
+        unallocated = max(0, reserved - allocated)
+    own = size_bytes(fields.get("process_in_use"))
+    if own is None:
+        own = reserved
+    if own is None and allocated is not None and unallocated is not None:
+        own = allocated + unallocated
+    return Allocation(
+        size_bytes(fields.get("requested")), size_bytes(fields.get("total")), size_bytes(fields.get("free")),
+        own, allocated, unallocated,
+    )  # fmt: skip
+
+
+def size_bytes(text: str | None) -> int | None:
+    """`2.00 GiB` as bytes, or None where it is no size."""
+    found = re.fullmatch(r"([\d.]{1,12}) ?([KMGT]?i?B|bytes)", text or "")
+    if not found or found[1].count(".") > 1 or found[1] == ".":
+        return None
+    return round(float(found[1]) * _UNITS[found[2]])

@@ -1,0 +1,187 @@
+"""Everything the questions share: records, runs, relations, names of GPUs. Built once per answer."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+import polars as pl
+
+from crashlens.analysis.records import LogRecord, log_records, sort_key
+from crashlens.analysis.relations import Context, Relation, find_relations
+from crashlens.analysis.runs import Run, find_runs
+from crashlens.catalog.thresholds import threshold
+from crashlens.conclude.wording import clock_text, listed, say
+from crashlens.findings import Evidence, Role, Threshold
+from crashlens.rules.model import RuleSet
+from crashlens.schemas import Tables
+from crashlens.timebase import Instant, Window, from_us, to_us
+
+MOST_EVIDENCE = 14  # lines shown per finding; the rest is counted
+
+
+class Part(NamedTuple):
+    """A record in its role for one finding, with a clause on why it is listed."""
+
+    record: LogRecord
+    role: Role
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the questions are asked of.
+
+    Attributes:
+        lang: Language of the sentences.
+        tables: Tables, cut to the window.
+        records: Records of the logs.
+        runs: Runs that they tell about.
+        relations: Known sequences found among them.
+        context: What relations were judged with.
+        device_names: What a GPU is called, by gpu_key.
+    """
+
+    lang: str
+    tables: Tables
+    records: list[LogRecord]
+    runs: list[Run]
+    relations: list[Relation]
+    context: Context
+    device_names: dict[str, str]
+
+    def when(self, record: LogRecord) -> str:
+        """The time of a record as a phrase, or that it is unknown."""
+        if record.written.utc_us is None:
+            return say(self.lang, "words", "unknown_time")
+        return say(self.lang, "words", "at_time", time=clock_text(from_us(record.written.utc_us)))
+
+    def gpus_phrase(self, gpu_keys: list[str | None]) -> str:
+        """GPUs as one phrase."""
+        names = list(dict.fromkeys(self.device_names.get(key, key) for key in gpu_keys if key))
+        return listed(self.lang, [say(self.lang, "words", "gpu", gpu=name) for name in names])
+
+    def devices(self, gpu_keys: list[str | None]) -> tuple[str, ...]:
+        """Names of GPUs, each once."""
+        return tuple(dict.fromkeys(self.device_names.get(key, key) for key in gpu_keys if key))
+
+
+def build_scene(tables: Tables, rule_set: RuleSet, *, lang: str) -> Scene:
+    """The scene of one answer.
+
+    Args:
+        tables: Tables, cut to the window.
+        rule_set: The rules whose sequences are looked for.
+        lang: Language of the sentences.
+    """
+    records = log_records(tables.events, tables.sources)
+    pci_by_gpu = _column_by_gpu(tables.gpus, "pci_bus_id")
+    runs = find_runs(records, pci_by_gpu)
+    context = Context(
+        runs=runs,
+        device_by_gpu=_proven_devices(tables.gpus),
+        pci_by_gpu=pci_by_gpu,
+        steps_by_source=_step_instants(tables.steps),
+        skew_us=round(threshold("cross_host_skew_s").value * 1e6),
+        step_slack_us=round(threshold("step_after_slack_s").value * 1e6),
+    )
+    relations = find_relations(records, rule_set.sequences, context)
+    return Scene(lang, tables, records, runs, relations, context, _device_names(tables.gpus, context.device_by_gpu))
+
+
+def evidence_of(record: LogRecord, role: Role, note: str = "") -> Evidence:
+    """A record as evidence."""
+    utc_us = record.written.utc_us
+    return Evidence(record.place, role, record.text, record.rule_id, None if utc_us is None else from_us(utc_us), note)
+
+
+def evidence_list(scene: Scene, first: LogRecord | None, parts: list[Part]) -> tuple[Evidence, ...]:
+    """Evidence in reading order: the first event, then the rest by time; at most `MOST_EVIDENCE`, the rest counted.
+
+    Counter-evidence is always kept. A record is listed once.
+    """
+    chosen: dict[tuple[str, int, int], Part] = {}
+    for part in parts:
+        chosen.setdefault((part.record.place.source, part.record.place.line, part.record.n), part)
+    ordered = sorted(chosen.values(), key=lambda part: (part.record is not first, sort_key(part.record)))
+    counters = [part for part in ordered if part.role == "counter"]
+    others = [part for part in ordered if part.role != "counter"]
+    room = max(1, MOST_EVIDENCE - len(counters[:4]))
+    shown = [evidence_of(*part) for part in (*others[:room], *counters[:4])]
+    left = len(ordered) - len(shown)
+    if left > 0 and shown:
+        last = shown[-1]
+        more = say(scene.lang, "words", "more_lines", number=left)
+        shown[-1] = Evidence(
+            last.place, last.role, last.text, last.rule_id, last.time_utc, f"{last.note} {more}".strip()
+        )
+    return tuple(shown)
+
+
+def window_of(records: list[LogRecord]) -> Window | None:
+    """From the earliest beginning to the latest record, where all of them are placed in UTC."""
+    ends = [record.written.utc_us for record in records if record.written.utc_us is not None]
+    starts = [record.began.utc_us for record in records if record.began.utc_us is not None]
+    if not starts or len(starts) < len(records):
+        return None
+    return Window(from_us(min(starts)), from_us(max(ends) + 1))
+
+
+def hosts_of(records: list[LogRecord]) -> tuple[str, ...]:
+    """Hosts that the records name, each once."""
+    return tuple(dict.fromkeys(record.host for record in records if record.host))
+
+
+def used(*names: str) -> tuple[Threshold, ...]:
+    """Thresholds by name, for a finding that used them."""
+    return tuple(threshold(name) for name in names)
+
+
+def _column_by_gpu(gpus: pl.DataFrame, column: str) -> dict[str, str]:
+    return {key: value for key, value in gpus.select("gpu_key", column).iter_rows() if value is not None}
+
+
+def _proven_devices(gpus: pl.DataFrame) -> dict[str, str]:
+    """gpu_key to UUID: stated by the source itself, or by another source for the same address of the same host."""
+    stated: dict[str, str] = {}
+    by_address: dict[tuple[str, str], set[str]] = {}
+    for row in gpus.iter_rows(named=True):
+        uuid = row["device_id"] or row["gpu_uuid"]
+        if uuid:
+            stated[row["gpu_key"]] = uuid
+            if row["host"] and row["pci_bus_id"]:
+                by_address.setdefault((row["host"], row["pci_bus_id"]), set()).add(uuid)
+    for row in gpus.iter_rows(named=True):
+        found = by_address.get((row["host"], row["pci_bus_id"]), set())
+        if row["gpu_key"] not in stated and len(found) == 1:
+            stated[row["gpu_key"]] = next(iter(found))
+    return stated
+
+
+def _device_names(gpus: pl.DataFrame, devices: dict[str, str]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for row in gpus.iter_rows(named=True):
+        uuid, pci, index = devices.get(row["gpu_key"]), row["pci_bus_id"], row["nvml_index"]
+        short = f"{uuid[:12]}" if uuid else None
+        place = pci or (f"index {index}" if index is not None else None)
+        names[row["gpu_key"]] = (
+            " ".join(part for part in (place, f"({short})" if short else None) if part) or row["gpu_key"]
+        )
+    return names
+
+
+def _step_instants(steps: pl.DataFrame) -> dict[int, list[Instant]]:
+    """The last training step of each source and clock: one that is later than a record is all that is asked for."""
+    latest = steps.drop_nulls("clock_us").sort("clock_us").group_by("source_id", "clock_id").last()
+    found: dict[int, list[Instant]] = {}
+    for row in latest.iter_rows(named=True):
+        moment: datetime | None = row["time_utc"]
+        found.setdefault(row["source_id"], []).append(
+            Instant(
+                row["clock_id"],
+                row["clock_us"],
+                None if moment is None else to_us(moment),
+                row["uncertainty_us"] or 0,
+                row["host"],
+            )
+        )
+    return found
