@@ -10,7 +10,7 @@ from crashlens.analysis.relations import Relation
 from crashlens.analysis.runs import Run, run_of
 from crashlens.conclude.scene import Part, Scene, evidence_list, hosts_of, used, window_of
 from crashlens.conclude.wording import clock_text, compose, number_ranges, say, say_causal, span
-from crashlens.findings import Finding
+from crashlens.findings import Finding, Place, Role
 from crashlens.timebase import from_us
 
 _WAITS = "c10d.watchdog_timeout"
@@ -84,7 +84,7 @@ def attach(scene: Scene, hang: Hang, relation: Relation, finding: Finding, *, ow
         own: Records that the finding already rests on, its first event among them.
     """
     first = next((record for record in own if record.place == finding.first_event), relation.first)
-    roles = {item.place: item.role for item in finding.evidence}
+    roles: dict[Place, Role] = {item.place: item.role for item in finding.evidence}
     notes = {item.place: item.note for item in finding.evidence}
     parts = [Part(record, roles.get(record.place, "context"), notes.get(record.place, "")) for record in own]
     parts += [Part(record, "downstream") for record in hang.records]

@@ -1,0 +1,151 @@
+"""All questions asked, and their findings put in order of importance."""
+
+from dataclasses import replace
+
+from crashlens.analysis.bursts import first_cause_rank
+from crashlens.analysis.runs import run_of
+from crashlens.conclude.application import conclude_application
+from crashlens.conclude.clocks_power import conclude_clocks_power
+from crashlens.conclude.collective import Hang, attach, causal_relation, conclude_hang, find_hangs
+from crashlens.conclude.gpu_records import GpuCase, conclude_gpu_case, find_gpu_cases, independent_incidents
+from crashlens.conclude.scene import Scene, build_scene
+from crashlens.conclude.wording import compose, say
+from crashlens.findings import MOST_FINDINGS, Finding, Place
+from crashlens.rules.model import RuleSet
+from crashlens.schemas import Tables
+
+# What is read first: what ended the run, then what slowed it down, then what decides nothing. Inside a family the
+# verdict counts, then time.
+_FAMILIES = (
+    "gpu_hardware", "fabric", "host_memory", "gpu_memory", "network", "application", "process", "communication",
+    "thermal", "power", "clocks", "input", "runtime", "container", "serving", "scheduler", "telemetry",
+    "none", "unknown",
+)  # fmt: skip
+_LATER = {"gpu_hardware.row_remap_pending": 8.5, "gpu_hardware.reset_required": 8.6, "application.gpu_exception": 5.5}
+_VERDICTS = ("supported", "consistent", "undecided", "benign")
+_ENDED = "communication."
+
+
+def conclude(tables: Tables, rule_set: RuleSet, *, lang: str) -> tuple[Finding, ...]:
+    """Every finding of a case, most important first, at most eight, numbered.
+
+    Args:
+        tables: Tables, cut to the window.
+        rule_set: The rules that made the events.
+        lang: Language of the sentences: en | ko.
+    """
+    scene = build_scene(tables, rule_set, lang=lang)
+    hangs = find_hangs(scene)
+    cases = find_gpu_cases(scene)
+    told = [(case, conclude_gpu_case(scene, case)) for case in cases]
+    application = conclude_application(scene, {r.place for case in cases for r in case.records})
+    findings, weights = _joined(scene, hangs, told, application)
+    findings += conclude_clocks_power(scene)
+    several = independent_incidents(scene, cases)
+    findings += [several] if several is not None else []
+    if not findings:
+        findings = [_nothing(scene)]
+    ordered = sorted(findings, key=lambda finding: _importance(finding, weights))
+    kept = ordered[:MOST_FINDINGS]
+    return tuple(replace(finding, id=f"F-{number:02d}") for number, finding in enumerate(kept, 1))
+
+
+def _joined(
+    scene: Scene, hangs: list[Hang], told: list[tuple[GpuCase, Finding]], application: list[Finding]
+) -> tuple[list[Finding], dict[str, float]]:
+    """GPU, application and collective findings, the waits attached to what explains them; and weights that differ."""
+    weights: dict[str, float] = {}
+    gpu_findings = [finding for _, finding in told]
+    hang_findings: list[Finding] = []
+    for hang in hangs:
+        relation = causal_relation(scene, hang)
+        at = None if relation is None else next(
+            (n for n, (case, _) in enumerate(told) if any(r is relation.first for r in case.records)), None
+        )  # fmt: skip
+        if relation is not None and at is not None:
+            same = [r for r in scene.records if _tells_of(r.place, application, gpu_findings[at].cause)]
+            gpu_findings[at] = attach(scene, hang, relation, gpu_findings[at], own=[*told[at][0].records, *same])
+            application = [finding for finding in application if finding.cause != gpu_findings[at].cause]
+            continue
+        at = None if relation is None else next(
+            (n for n, f in enumerate(application) if any(e.place == relation.first.place for e in f.evidence)), None
+        )  # fmt: skip
+        if relation is not None and at is not None:
+            places = {item.place for item in application[at].evidence}
+            own = [record for record in scene.records if record.place in places]
+            application[at] = attach(scene, hang, relation, application[at], own=own)
+            continue
+        finding = conclude_hang(scene, hang)
+        hang_findings.append(finding)
+        for (case, _), gpu_finding in zip(told, gpu_findings, strict=True):
+            if _behind(scene, hang, case):
+                weights[gpu_finding.fingerprint] = _FAMILIES.index("communication") + 0.5
+    taken = {
+        item.place for finding in (*gpu_findings, *hang_findings) for item in finding.evidence if item.role != "counter"
+    }
+    application = [f for f in application if f.causal or not _covered(f, taken)]
+    return [*gpu_findings, *hang_findings, *application], weights
+
+
+def _tells_of(place: Place, application: list[Finding], cause: str) -> bool:
+    return any(f.cause == cause and any(item.place == place for item in f.evidence) for f in application)
+
+
+def _covered(finding: Finding, taken: set[Place]) -> bool:
+    """Whether every line of a finding is already told as part of another one."""
+    return bool(finding.evidence) and all(item.place in taken for item in finding.evidence)
+
+
+def _behind(scene: Scene, hang: Hang, case: GpuCase) -> bool:
+    """Whether a GPU case ranks behind the waits: nothing shows that it concerns this run, or it came later.
+
+    A lost bus that is not ruled out stays in front: it ends every process on that GPU.
+    """
+    own = [
+        relation
+        for relation in scene.relations
+        if any(relation.first is record for record in case.records)
+        and run_of(relation.then[0], scene.runs) is hang.run
+        and relation.then[0].topic.startswith(_ENDED)
+    ]
+    if any(relation.reading == "forbidden" for relation in own):
+        return True
+    return first_cause_rank(case.lead) > 1
+
+
+def _importance(finding: Finding, weights: dict[str, float]) -> tuple[float, float, str, str]:
+    family = _FAMILIES.index(finding.cause.split(".", 1)[0])
+    weight = weights.get(finding.fingerprint, _LATER.get(finding.cause, float(family)))
+    if finding.verdict == "benign":
+        weight = 90.0 + weight
+    start = finding.window.start.isoformat() if finding.window else "9"
+    return weight, float(_VERDICTS.index(finding.verdict)), start, str(finding.first_event or "")
+
+
+def _nothing(scene: Scene) -> Finding:
+    sources = scene.tables.sources
+    read = sources.filter(sources["state"].is_in(["read", "partly_read"]))
+    if not read.height:
+        why = "; ".join(
+            f"{row['path']}: {row['notices'][0] if row['notices'] else row['state']}"
+            for row in sources.head(5).iter_rows(named=True)
+        )
+        values: dict[str, object] = {"why": why or say(scene.lang, "words", "no_files")}
+        return compose(
+            scene.lang,
+            "nothing_read",
+            "unknown.insufficient_evidence",
+            "undecided",
+            values,
+            first_event=None,
+            evidence=(),
+        )
+    values = {
+        "read": read.height,
+        "matched": int(read["lines_matched"].sum()),
+        "error_like": int(read["lines_error_like"].sum()),
+    }
+    return compose(
+        scene.lang, "insufficient_evidence", "unknown.insufficient_evidence", "undecided", values,
+        first_event=None, evidence=(),
+    )  # fmt: skip
