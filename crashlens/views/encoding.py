@@ -69,7 +69,9 @@ class Size:
     most_marks: int
     most_groups: int
     mark_row: int
-    most_mark_rows: int
+    between: int
+    gpu_line: float
+    run_line: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,12 @@ def panels() -> tuple[Panel, ...]:
 def run_panels() -> tuple[Panel, ...]:
     """Panels of series of the whole run, below the per-GPU ones."""
     return _panels("run_panel")
+
+
+@cache
+def role_colour(role: str) -> str:
+    """Colour of a role of evidence on paper, `#rrggbb`."""
+    return _data()["role"][role]["light"]
 
 
 @cache

@@ -6,6 +6,7 @@ how it lies to UTC.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Literal
 
 import polars as pl
@@ -20,6 +21,7 @@ UTC = "utc"
 FARTHEST = 4  # evidence far from all samples may stretch the axis to so many times their span, no further
 _ALONE_US = 30_000_000  # a single moment is drawn with half a minute on both sides
 _PAD = 0.015
+_FIRST_US, _LAST_US = (to_us(datetime(year, 1, 1, tzinfo=timezone.utc)) for year in (2, 9998))  # any zone can show these
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def _ends(tables: Tables, key: str, findings: Sequence[Finding], window: Window 
     near = [t for t in _evidence_us(findings) if low - reach <= t <= high + reach] if key == UTC else []
     low, high = min([low, *near]), max([high, *near])
     pad = int((high - low) * _PAD) or _ALONE_US
-    return low - pad, high + pad
+    return max(low - pad, _FIRST_US), min(high + pad, _LAST_US)
 
 
 def _evidence_us(findings: Sequence[Finding]) -> list[int]:
