@@ -147,7 +147,7 @@ def _alternative(tracks: Tracks, marks: Marks, lines: pl.DataFrame, show_tz: str
     named = [short(label) for label in lines.filter(pl.col("named").is_not_null())["label"].unique(maintain_order=True)]
     gpus = ""
     if count:
-        key = "alt_gpus" if named else "alt_gpus_plain"
+        key = "alt_gpus" if named else "alt_gpus_one" if count == 1 else "alt_gpus_plain"
         gpus = words[key].format(count=count, named=", ".join(named))
     marked = ", ".join(f"{row[1]} ({when(scale, row[0], show_tz)})" for row in marks.marks.iter_rows())
     return words["alt"].format(

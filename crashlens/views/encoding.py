@@ -16,12 +16,14 @@ class Panel:
         signals: `(column, title with unit)`; the first column with a value is drawn.
         reference: `(column, label)` of a dashed reference line, or None.
         scale: Factor from the column to what is drawn.
+        whole: Values that the axis always shows; empty: what the series need.
     """
 
     name: str
     signals: tuple[tuple[str, str], ...]
     reference: tuple[str, str] | None
     scale: float
+    whole: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +123,9 @@ def run_panels() -> tuple[Panel, ...]:
 
 
 @cache
-def role_colour(role: str) -> str:
-    """Colour of a role of evidence on paper, `#rrggbb`."""
-    return _data()["role"][role]["light"]
+def mark_colours() -> dict[str, str]:
+    """Colour of a record in charts by its role as evidence, `other` for none."""
+    return dict(_data()["mark"])
 
 
 @cache
@@ -169,6 +171,7 @@ def _panels(key: str) -> tuple[Panel, ...]:
             tuple((name, title) for name, title in row["signals"]),
             (row["reference"][0], row["reference"][1]) if "reference" in row else None,
             row.get("scale", 1.0),
+            tuple(row.get("whole", ())),
         )
         for row in _data()[key]
     )

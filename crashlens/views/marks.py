@@ -10,7 +10,7 @@ from crashlens.schemas import Tables
 from crashlens.timebase import to_us
 from crashlens.views.encoding import size
 from crashlens.views.findings import title
-from crashlens.views.labels import sentences
+from crashlens.views.labels import sentences, word_for
 from crashlens.views.scales import UTC, Scale, telling
 
 LANES = {
@@ -95,7 +95,7 @@ def _shown_records(tables: Tables, findings: Sequence[Finding], scale: Scale) ->
 
 def _lane_names(rules: Sequence[str]) -> dict[str, str]:
     """A short name per rule: its last part where no other rule ends alike."""
-    last = {rule: rule.rsplit(".", 1)[-1].replace("_", " ") for rule in rules}
+    last = {rule: word_for("lane", rule.rsplit(".", 1)[-1]).replace("_", " ") for rule in rules}
     often = list(last.values())
     return {
         rule: (name if often.count(name) == 1 else rule.replace("_", " ")) or sentences("word")["not_stated"]

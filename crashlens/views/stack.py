@@ -5,7 +5,8 @@ than drawing them. Series that a finding names come last, so that nothing covers
 """
 
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import altair as alt
@@ -13,16 +14,18 @@ import polars as pl
 
 from crashlens.views.axis import axis_title, ticks
 from crashlens.views.chart_fonts import FAMILIES
-from crashlens.views.encoding import gpu_colours, ink, panels, reason_classes, role_colour, run_panels, size
+from crashlens.views.encoding import Panel, gpu_colours, ink, mark_colours, panels, reason_classes, run_panels, size
+from crashlens.views.label_rows import CHARACTER, place_labels
 from crashlens.views.labels import sentences
 from crashlens.views.marks import Marks
 from crashlens.views.tracks import RUN, Tracks
 from crashlens.views.visible import visible
 
-_CHARACTER = 5.7  # px that a character of the label font takes on average; only the rows of labels depend on it
 _FONT = 10.5
 _FLAT = 0.1  # a y axis spans at least this share of its values: noise must not look like a swing
 _LONGEST_NAME = 60
+_Y_TICKS = 3
+_EDGE = 1e-9  # a value on a tick belongs to it
 
 Draw = Callable[[str], alt.LayerChart]
 Rows = list[dict[str, Any]]
@@ -96,28 +99,31 @@ class Group:
         """The panels, top to bottom; the time axis is labelled under the last one."""
         titles = self._tracks.titles
         draws: list[tuple[list[alt.Chart], Draw]] = [
-            ([], self._series(one.name, size().gpu_line)) for one in panels() if one.name in titles
+            ([], self._series(one, size().gpu_line)) for one in panels() if one.name in titles
         ]
         if self._tracks.bands.height:
             draws.append(self._reasons())
-        draws += [([], self._series(one.name, size().run_line)) for one in run_panels() if one.name in titles]
+        draws += [([], self._series(one, size().run_line)) for one in run_panels() if one.name in titles]
         if self._marks.lanes.height:
             draws.append(([], self._records()))
-        parts: list[Any] = [*self._mark_labels(), *self._strip(self._palette.legend(), heading="")]
+        parts: list[Any] = self._mark_labels()
+        if self._tracks.longest_gap_s is not None:
+            parts += self._strip(self._palette.legend(), heading="")
         for place, (above, draw) in enumerate(draws):
             parts += [*above, draw(self._title if place == len(draws) - 1 else "")]
         return alt.vconcat(*parts, spacing=size().between)
 
     # --- panels ---------------------------------------------------------------------------------------------------
 
-    def _series(self, name: str, line_width: float) -> Draw:
-        track = pl.col("track")
+    def _series(self, panel: Panel, line_width: float) -> Draw:
+        track, name = pl.col("track"), panel.name
         rows = self._tracks.tracks.filter((track == name) | track.str.starts_with(f"{name}/"))
-        low, high = _extent(rows["value"])
+        low, high, y_ticks = y_axis_of([*rows["value"].drop_nulls(), *panel.whole])
         rows = rows.with_columns(
             x=self._tracks.scale.pixel("time_us").round(1), value=_quantised(low, high), colour=self._palette.colour()
         )
-        y = alt.Y("value:Q", scale=alt.Scale(domain=[low, high], nice=3, zero=False), axis=_y_axis(tickCount=3))
+        scale = alt.Scale(domain=[low, high], nice=False, zero=False)
+        y = alt.Y("value:Q", scale=scale, axis=_y_axis(values=y_ticks, format=_tick_format(y_ticks)))
         limit = rows.filter(track != name).with_columns(colour=pl.lit(gpu_colours().limit))
         drawn = rows.filter(track == name)
         layers = (
@@ -200,7 +206,7 @@ class Group:
     def _panel(self, layers: list[alt.Chart], height: int, title: str) -> alt.LayerChart:
         if not title:
             return alt.layer(*layers).properties(width=size().width, height=height)
-        heading = alt.TitleParams(title, anchor="start", fontSize=11, fontWeight=600, color=ink().text, offset=3)
+        heading = alt.TitleParams(title, anchor="start", fontSize=11, fontWeight=600, color=ink().text, offset=3, frame="group")
         return alt.layer(*layers).properties(width=size().width, height=height, title=heading)
 
     # --- axes, marks, legends ---------------------------------------------------------------------------------------
@@ -226,29 +232,26 @@ class Group:
     def _rule_layer(self, x: alt.X) -> list[alt.Chart]:
         if not self._rules.height:
             return []
-        rules = alt.Chart(self._data(self._rules.select("x", "colour"))).mark_rule(strokeWidth=1, opacity=0.75)
+        apart = self._rules.select(pl.col("x").round(), "colour").unique("x", keep="first", maintain_order=True)
+        rules = alt.Chart(self._data(apart)).mark_rule(strokeWidth=1, opacity=0.75)
         return [rules.encode(x=x, color=alt.Color("colour:N", scale=None))]
 
     def _mark_labels(self) -> list[alt.Chart]:
-        """Labels over their rules, each in the first row where it meets no other."""
-        ends: list[float] = []
-        placed: Rows = []
-        for row in self._rules.sort("x").to_dicts():
-            wide = _CHARACTER * len(row["label"]) + 10
-            left = row["x"] + wide <= size().width
-            start, end = (row["x"], row["x"] + wide) if left else (row["x"] - wide, row["x"])
-            line = next((place for place, taken in enumerate(ends) if taken <= start), len(ends))
-            ends[line : line + 1] = [end]
-            placed.append({**row, "line": line, "align": "left" if left else "right"})
+        """Labels over their rules, each where it meets no other label and no other rule."""
+        placed = place_labels([(row["x"], row["label"]) for row in self._rules.to_dicts()])
         if not placed:
             return []
-        height = size().mark_row * len(ends)
+        high = size().mark_row
+        height = high * (max(one.row for one in placed) + 1)
+        rows = self._rules.with_columns(
+            top=pl.Series([one.row * high for one in placed]),
+            y=pl.Series([(one.row + 0.5) * high for one in placed]),
+            y2=pl.lit(height),
+            align=pl.Series([one.align for one in placed]),
+        )
         down = alt.Scale(domain=[0, height], nice=False, reverse=True)
         y = alt.Y("y:Q", scale=down, axis=_no_axis())
         x = alt.X("x:Q", scale=alt.Scale(domain=[0, size().width], nice=False, zero=False), axis=None)
-        rows = pl.DataFrame(placed).with_columns(
-            y=(pl.col("line") + 0.5) * size().mark_row, y2=pl.lit(float(height)), top=pl.col("line") * size().mark_row
-        )
         colour = alt.Color("colour:N", scale=None)
         made: list[alt.Chart] = [
             alt.Chart(self._data(rows.select("x", "top", "y2", "colour")))
@@ -268,11 +271,11 @@ class Group:
         """One line of coloured squares with their words, behind a heading."""
         if not entries:
             return []
-        at = 0.0 if not heading else _CHARACTER * 1.08 * len(heading) + 18
+        at = 0.0 if not heading else CHARACTER * 1.08 * len(heading) + 18
         rows: Rows = []
         for colour, words in entries:
             rows.append({"x": at + 5, "text_x": at + 14, "words": words, "colour": colour})
-            at += _CHARACTER * len(words) + 34
+            at += CHARACTER * len(words) + 34
         base = alt.Chart(self._data(pl.DataFrame(rows)))
         scale = alt.Scale(domain=[0, size().width], nice=False, zero=False)
         middle = alt.value(7)
@@ -332,8 +335,8 @@ def _short_label(column: str) -> pl.Expr:
 
 
 def _role_colours() -> pl.Expr:
-    known = {role: role_colour(role) for role in ("first", "downstream", "context", "counter")}
-    return pl.col("role").replace_strict(list(known), list(known.values()), default=ink().quiet, return_dtype=pl.String)
+    known = mark_colours()
+    return pl.col("role").replace_strict(list(known), list(known.values()), return_dtype=pl.String)
 
 
 def _y_axis(**more: Any) -> alt.Axis:
@@ -358,14 +361,25 @@ def _no_axis() -> alt.Axis:
     return _y_axis(labels=False, grid=False)
 
 
-def _extent(values: pl.Series) -> tuple[float, float]:
-    low, high = (float(value) for value in (values.min(), values.max()))  # pyright: ignore[reportArgumentType]
-    least = max(abs(high), abs(low)) * _FLAT or 1.0
-    room = max(0.0, least - (high - low)) / 2
-    return low - room, high + room
+def y_axis_of(values: Sequence[float]) -> tuple[float, float, list[float]]:
+    """Ends and ticks of an axis that holds `values`: round numbers, at least a tenth of the values wide."""
+    low, high = min(values), max(values)
+    room = max(0.0, (max(abs(high), abs(low)) * _FLAT or 1.0) - (high - low)) / 2
+    low, high = (low if 0 <= low < room else low - room), high + room
+    rough = (high - low) / _Y_TICKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    factors = (1, 2, 2.5, 5, 10) if power >= 10 else (1, 2, 5, 10)  # 2.5 only where no label needs a fraction for it
+    step = next(factor * power for factor in factors if factor * power >= rough * (1 - _EDGE))
+    first, last = math.floor(low / step + _EDGE), math.ceil(high / step - _EDGE)
+    return first * step, last * step, [place * step for place in range(first, last + 1)]
+
+
+def _tick_format(values: list[float]) -> str:
+    step = values[1] - values[0]
+    return f",.{max(0, -math.floor(math.log10(step) + _EDGE))}f"
 
 
 def _quantised(low: float, high: float) -> pl.Expr:
-    """Values on steps of a quarter pixel: finer differences cannot be seen and cost bytes."""
-    step = (high - low) / size().panel / 4
-    return (pl.col("value") / step).round() * step
+    """Values on steps of half a pixel: finer differences cannot be seen and cost bytes."""
+    step = (high - low) / size().panel / 2
+    return ((pl.col("value") - low) / step).round() * step + low
