@@ -14,7 +14,10 @@ _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
 _STEPS = (
     *(mantissa * 10**power for power in range(6) for mantissa in (1, 2, 5)),
-    *(count * _SECOND for count in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)),
+    *(
+        count * _SECOND
+        for count in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
+    ),
     *(count * _DAY for count in (1, 2, 7, 14, 30, 90, 365, 1825)),
 )
 

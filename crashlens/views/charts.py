@@ -124,9 +124,7 @@ def _caption(groups: Sequence[tuple[Tracks, Marks]], tables: Tables, left_out: i
         said.append(words["caption_order"])
     if any(tracks.scale.key != UTC for tracks, _ in groups):
         said.append(words["caption_separate"])
-    lanes_missing = sum(
-        tracks.bands["label"].n_unique() - len(reason_lanes(tracks.bands)) for tracks, _ in groups
-    )
+    lanes_missing = sum(tracks.bands["label"].n_unique() - len(reason_lanes(tracks.bands)) for tracks, _ in groups)
     stampless = sum(frame["clock_us"].null_count() for frame in (tables.samples, tables.steps, tables.events))
     counts = {
         "caption_outside": sum(marks.outside for _, marks in groups),
@@ -150,11 +148,15 @@ def _alternative(tracks: Tracks, marks: Marks, lines: pl.DataFrame, show_tz: str
         key = "alt_gpus" if named else "alt_gpus_one" if count == 1 else "alt_gpus_plain"
         gpus = words[key].format(count=count, named=", ".join(named))
     marked = ", ".join(f"{row[1]} ({when(scale, row[0], show_tz)})" for row in marks.marks.iter_rows())
-    return words["alt"].format(
-        axis=axis_title(scale, show_tz),
-        start=when(scale, scale.start_us, show_tz),
-        end=when(scale, scale.end_us, show_tz),
-        panels="; ".join(shown),
-        gpus=gpus,
-        marks=words["alt_marks"].format(marks=marked) if marked else "",
-    ).strip()
+    return (
+        words["alt"]
+        .format(
+            axis=axis_title(scale, show_tz),
+            start=when(scale, scale.start_us, show_tz),
+            end=when(scale, scale.end_us, show_tz),
+            panels="; ".join(shown),
+            gpus=gpus,
+            marks=words["alt_marks"].format(marks=marked) if marked else "",
+        )
+        .strip()
+    )

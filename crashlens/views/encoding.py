@@ -94,8 +94,9 @@ def _data() -> dict[str, Any]:
 @cache
 def gpu_colours() -> GpuColours:
     """Colours of series in charts, `#rrggbb`."""
-    row = _data()["gpus"]
-    return GpuColours(**{**row, "affected": tuple(row["affected"])})
+    row: dict[str, Any] = dict(_data()["gpus"])
+    row["affected"] = tuple(row["affected"])
+    return GpuColours(**row)
 
 
 @cache

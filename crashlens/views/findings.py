@@ -70,7 +70,8 @@ def findings_view(findings: Sequence[Finding], *, lang: str = "en", show_tz: str
 
     Args:
         findings: In order of importance.
-        lang: Language of labels and titles, `en` or `ko`; the sentences of a finding are in the language it was made in.
+        lang: Language of labels and titles, `en` or `ko`; the sentences of a finding stay as they
+            were made.
         show_tz: IANA zone of the times shown.
 
     Raises:
@@ -176,7 +177,9 @@ def _card(item: Finding, lang: str, show_tz: str) -> str:
 def _effects_html(item: Finding, words: dict[str, str]) -> list[str]:
     if not item.effects:
         return []
-    head = "".join(html.element("th", html.text(words[key]), "left" if key == "metric" else "right") for key in _EFFECT_LABELS)
+    head = "".join(
+        html.element("th", html.text(words[key]), "left" if key == "metric" else "right") for key in _EFFECT_LABELS
+    )
     rows = ""
     for effect in item.effects:
         cells = [

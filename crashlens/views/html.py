@@ -13,7 +13,7 @@ def text(value: str) -> str:
 
 def element(tag: str, inner: str, kind: str = "") -> str:
     """`<tag class="cl-kind">inner</tag>`; `inner` is HTML already."""
-    return f"<{tag} class=\"cl-{text(kind)}\">{inner}</{tag}>" if kind else f"<{tag}>{inner}</{tag}>"
+    return f'<{tag} class="cl-{text(kind)}">{inner}</{tag}>' if kind else f"<{tag}>{inner}</{tag}>"
 
 
 def page_part(inner: str) -> str:

@@ -53,4 +53,3 @@ def duration(seconds: float) -> str:
 def span(start: datetime, end: datetime, show_tz: str) -> str:
     """A half-open window: both ends and its length."""
     return f"{moment(start, show_tz)} / {moment(end, show_tz)} ({duration((end - start).total_seconds())})"
-

@@ -1,19 +1,18 @@
 """On which time axes can the records be drawn, and where does each axis start and end?
 
-Everything that is placed in UTC shares one axis. A clock that is not placed has an axis of its own, because nothing says
-how it lies to UTC.
+Everything that is placed in UTC shares one axis. A clock that is not placed has an axis of its own, because nothing
+says how it lies to UTC.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import Literal
 
 import polars as pl
 
 from crashlens.findings import Finding
 from crashlens.schemas import Tables
-from crashlens.timebase import Window, to_us
+from crashlens.timebase import EPOCH, Window, to_us
 from crashlens.views.encoding import size
 
 Kind = Literal["utc", "local", "local_no_year", "monotonic"]
@@ -21,7 +20,7 @@ UTC = "utc"
 FARTHEST = 4  # evidence far from all samples may stretch the axis to so many times their span, no further
 _ALONE_US = 30_000_000  # a single moment is drawn with half a minute on both sides
 _PAD = 0.015
-_FIRST_US, _LAST_US = (to_us(datetime(year, 1, 1, tzinfo=timezone.utc)) for year in (2, 9998))  # any zone can show these
+_SHOWABLE = (to_us(EPOCH.replace(year=2)), to_us(EPOCH.replace(year=9998)))  # every zone can show these
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +57,7 @@ class Scale:
 def rows_on(frame: pl.DataFrame, key: str) -> pl.DataFrame:
     """The rows of `frame` on the scale `key`, with their time as `time_us`."""
     if key == UTC:
-        return frame.filter(pl.col("time_utc").is_not_null()).with_columns(
-            time_us=pl.col("time_utc").dt.epoch("us")
-        )
+        return frame.filter(pl.col("time_utc").is_not_null()).with_columns(time_us=pl.col("time_utc").dt.epoch("us"))
     own = pl.col("time_utc").is_null() & pl.col("clock_us").is_not_null() & (pl.col("clock_id") == key)
     return frame.filter(own).with_columns(time_us=pl.col("clock_us"))
 
@@ -113,7 +110,7 @@ def _ends(tables: Tables, key: str, findings: Sequence[Finding], window: Window 
     near = [t for t in _evidence_us(findings) if low - reach <= t <= high + reach] if key == UTC else []
     low, high = min([low, *near]), max([high, *near])
     pad = int((high - low) * _PAD) or _ALONE_US
-    return max(low - pad, _FIRST_US), min(high + pad, _LAST_US)
+    return max(low - pad, _SHOWABLE[0]), min(high + pad, _SHOWABLE[1])
 
 
 def _evidence_us(findings: Sequence[Finding]) -> list[int]:

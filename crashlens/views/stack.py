@@ -7,7 +7,7 @@ than drawing them. Series that a finding names come last, so that nothing covers
 import json
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import altair as alt
 import polars as pl
@@ -15,7 +15,7 @@ import polars as pl
 from crashlens.views.axis import axis_title, ticks
 from crashlens.views.chart_fonts import FAMILIES
 from crashlens.views.encoding import Panel, gpu_colours, ink, mark_colours, panels, reason_classes, run_panels, size
-from crashlens.views.label_rows import CHARACTER, place_labels
+from crashlens.views.label_rows import CHARACTER, Side, place_labels
 from crashlens.views.labels import sentences
 from crashlens.views.marks import Marks
 from crashlens.views.tracks import RUN, Tracks
@@ -42,7 +42,7 @@ class Palette:
         self._lines = lines
         colours = gpu_colours().affected
         named = lines.filter(pl.col("named").is_not_null()).sort("named")
-        self._named = {row["gpu_key"]: colours[row["named"] % len(colours)] for row in named.to_dicts()}
+        self._named: dict[str, str] = {row["gpu_key"]: colours[row["named"] % len(colours)] for row in named.to_dicts()}
         self._plain = gpu_colours().others if self._named else gpu_colours().all_alike
 
     def colour(self) -> pl.Expr:
@@ -58,7 +58,7 @@ class Palette:
         total = self._lines.select("label").n_unique()
         if not self._named:
             return [(self._plain, words["legend_all"].format(count=total))] if total > 1 else []
-        labels = dict(self._lines.select("gpu_key", "label").iter_rows())
+        labels: dict[str, str] = dict(self._lines.select("gpu_key", "label").iter_rows())
         named: dict[str, str] = {}
         for key, colour in self._named.items():
             named.setdefault(colour, words["legend_named"].format(label=short(labels[key])))
@@ -98,7 +98,7 @@ class Group:
     def draw(self) -> alt.VConcatChart:
         """The panels, top to bottom; the time axis is labelled under the last one."""
         titles = self._tracks.titles
-        draws: list[tuple[list[alt.Chart], Draw]] = [
+        draws: list[tuple[list[alt.LayerChart], Draw]] = [
             ([], self._series(one, size().gpu_line)) for one in panels() if one.name in titles
         ]
         if self._tracks.bands.height:
@@ -150,7 +150,7 @@ class Group:
 
         return draw
 
-    def _reasons(self) -> tuple[list[alt.Chart], Draw]:
+    def _reasons(self) -> tuple[list[alt.LayerChart], Draw]:
         scale, bands = self._tracks.scale, self._tracks.bands
         present = set(bands["reason_class"])
         shown = [one for one in reason_classes() if one.name in present]
@@ -186,7 +186,11 @@ class Group:
             colour=_role_colours(),
         ).unique(maintain_order=True)
         waits = rows.filter(pl.col("x2") > pl.col("x"))
-        moments = rows.select(pl.col("x2").alias("x"), "lane", "colour").filter(pl.col("x") <= size().width).unique(maintain_order=True)
+        moments = (
+            rows.select(pl.col("x2").alias("x"), "lane", "colour")
+            .filter(pl.col("x") <= size().width)
+            .unique(maintain_order=True)
+        )
         y = alt.Y("lane:N", axis=_y_axis(grid=False), scale=alt.Scale(domain=order))
 
         def draw(title: str) -> alt.LayerChart:
@@ -204,10 +208,12 @@ class Group:
         return draw
 
     def _panel(self, layers: list[alt.Chart], height: int, title: str) -> alt.LayerChart:
-        if not title:
-            return alt.layer(*layers).properties(width=size().width, height=height)
-        heading = alt.TitleParams(title, anchor="start", fontSize=11, fontWeight=600, color=ink().text, offset=3, frame="group")
-        return alt.layer(*layers).properties(width=size().width, height=height, title=heading)
+        panel = _layered(layers, height)
+        if title:
+            panel.title = alt.TitleParams(
+                title, anchor="start", frame="group", fontSize=11, fontWeight=600, color=ink().text, offset=3
+            )
+        return panel
 
     # --- axes, marks, legends ---------------------------------------------------------------------------------------
 
@@ -236,7 +242,7 @@ class Group:
         rules = alt.Chart(self._data(apart)).mark_rule(strokeWidth=1, opacity=0.75)
         return [rules.encode(x=x, color=alt.Color("colour:N", scale=None))]
 
-    def _mark_labels(self) -> list[alt.Chart]:
+    def _mark_labels(self) -> list[alt.LayerChart]:
         """Labels over their rules, each where it meets no other label and no other rule."""
         placed = place_labels([(row["x"], row["label"]) for row in self._rules.to_dicts()])
         if not placed:
@@ -258,16 +264,17 @@ class Group:
             .mark_rule(strokeWidth=1, opacity=0.75)
             .encode(x=x, y=alt.Y("top:Q", scale=down, axis=_no_axis()), y2="y2:Q", color=colour)
         ]
-        for align, shift in (("left", 4), ("right", -4)):
+        sides: tuple[tuple[Side, int], ...] = (("left", 4), ("right", -4))
+        for align, shift in sides:
             part = rows.filter(pl.col("align") == align).select("x", "y", "label", "colour")
             if part.height:
                 text = alt.Chart(self._data(part)).mark_text(
                     align=align, dx=shift, fontSize=_FONT, baseline="middle", fontWeight=500
                 )
                 made.append(text.encode(x=x, y=y, text="label:N", color=colour))
-        return [alt.layer(*made).properties(width=size().width, height=height, view=alt.ViewConfig(stroke=None))]
+        return [_bare(made, height)]
 
-    def _strip(self, entries: list[tuple[str, str]], *, heading: str) -> list[alt.Chart]:
+    def _strip(self, entries: list[tuple[str, str]], *, heading: str) -> list[alt.LayerChart]:
         """One line of coloured squares with their words, behind a heading."""
         if not entries:
             return []
@@ -293,7 +300,7 @@ class Group:
                     x=alt.X("x:Q", scale=scale, axis=None), y=middle, text="words:N"
                 )
             )
-        return [alt.layer(*made).properties(width=size().width, height=14, view=alt.ViewConfig(stroke=None))]
+        return [_bare(made, 14)]
 
     def _data(self, rows: pl.DataFrame) -> alt.NamedData:
         name = f"{self._prefix}{len(self.datasets)}"
@@ -310,24 +317,37 @@ def reason_lanes(bands: pl.DataFrame) -> list[str]:
 
 def specification(drawn: alt.Chart | alt.VConcatChart, datasets: dict[str, Rows]) -> dict[str, Any]:
     """The Vega-Lite specification of `drawn` with the data that it names."""
-    styled = drawn.configure(
-        font=FAMILIES, background=ink().paper, padding={"left": 4, "right": 10, "top": 6, "bottom": 4}
-    ).configure_view(stroke=ink().grid, strokeWidth=1)
-    made: dict[str, Any] = styled.to_dict(validate=False)
-    return made | {"datasets": datasets}
+    made: dict[str, Any] = drawn.to_dict(validate=False)
+    return made | {
+        "background": ink().paper,
+        "padding": {"left": 4, "right": 10, "top": 6, "bottom": 4},
+        "config": {"font": FAMILIES, "view": {"stroke": ink().grid, "strokeWidth": 1}},
+        "datasets": datasets,
+    }
 
 
 def sentence_alone(sentence: str) -> dict[str, Any]:
     """The specification of a picture that says why there is none."""
     drawn = alt.Chart(alt.NamedData(name="alone"), width=size().width, height=40)
     text = drawn.mark_text(color=ink().quiet, fontSize=12, limit=size().width).encode(text="text:N")
-    return specification(text.properties(view=alt.ViewConfig(stroke=None)), {"alone": [{"text": sentence}]})
+    return specification(text.properties(view=alt.ViewBackground(stroke=None)), {"alone": [{"text": sentence}]})
 
 
 def short(label: str) -> str:
     """A name from the input as a chart shows it: unseen characters visible, cut where it is very long."""
     shown = visible(label.replace("\n", " ").replace("\t", " "))
     return shown if len(shown) <= _LONGEST_NAME else shown[: _LONGEST_NAME - 1] + "…"
+
+
+def _layered(layers: Sequence[alt.Chart], height: int) -> alt.LayerChart:
+    return cast("alt.LayerChart", alt.layer(*layers, width=size().width, height=height))
+
+
+def _bare(layers: Sequence[alt.Chart], height: int) -> alt.LayerChart:
+    """Layers without a frame, for labels and legends."""
+    panel = _layered(layers, height)
+    panel.view = alt.ViewBackground(stroke=None)
+    return panel
 
 
 def _short_label(column: str) -> pl.Expr:

@@ -72,9 +72,7 @@ class Table:
         """The table as one HTML output."""
         unknown = html.element("span", html.text(sentences("word")["unknown"]), "unknown")
         kinds = [f"{column.align}{' cl-mono' if column.mono else ''}" for column in self.columns]
-        head = "".join(
-            html.element("th", html.text(column.label), column.align) for column in self.columns
-        )
+        head = "".join(html.element("th", html.text(column.label), column.align) for column in self.columns)
         body = "".join(
             html.element(
                 "tr",

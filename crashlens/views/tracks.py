@@ -1,7 +1,7 @@
 """Which points, bands and breaks does a timeline draw? One `tracks` table for all series.
 
-Nothing is averaged and nothing is drawn across a gap: each bucket of a few pixels keeps its lowest and its highest sample,
-and a series is broken by a null where samples are missing for longer than their cadence allows.
+Nothing is averaged and nothing is drawn across a gap: each bucket of a few pixels keeps its lowest and its highest
+sample, and a series is broken by a null where samples are missing for longer than their cadence allows.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ from crashlens.catalog.reasons import classes
 from crashlens.catalog.thresholds import threshold
 from crashlens.schemas import Tables
 from crashlens.views.encoding import Panel, panels, reason_classes, run_panels, size
+from crashlens.views.labels import sentences
 from crashlens.views.scales import Scale
 
 TRACKS = {
@@ -41,9 +42,10 @@ class Tracks:
 
     Attributes:
         scale: The axis.
-        tracks: One row per point to draw: `track` (name of a panel; behind a `/` the reference line), `gpu_key` (`run` for series of the whole
-            run), `label`, `time_us` on the scale, `value` as drawn, `affected` (a finding names it), `alone` (no neighbour to draw a line to).
-            A null `value` breaks the line. Sorted by track, GPU and time.
+        tracks: One row per point to draw: `track` (name of a panel; behind a `/` its reference line), `gpu_key` (`run`
+            for series of the whole run), `label`, `time_us` on the scale, `value` as drawn, `affected` (a finding
+            names it), `alone` (no neighbour to draw a line to). A null `value` breaks the line. Sorted
+            by track, GPU and time.
         bands: One row per stretch of a class of clocks event reasons: `gpu_key`, `label`, `reason_class`, `start_us`,
             `end_us`, `affected`.
         titles: Title with unit per panel that has points, in the order of panels.
@@ -98,7 +100,9 @@ def _panel_rows(panel: Panel, rows: pl.DataFrame, scale: Scale) -> tuple[str, li
         if column in rows.columns and rows[column].count():
             drawn = [_broken(rows, column, panel.name, panel.scale, scale)]
             if panel.reference and panel.reference[0] in rows.columns and rows[panel.reference[0]].count():
-                drawn.append(_broken(rows, panel.reference[0], f"{panel.name}/{panel.reference[1]}", panel.scale, scale))
+                limit, name = panel.reference
+                drawn.append(_broken(rows, limit, f"{panel.name}/{name}", panel.scale, scale))
+                return sentences("timeline")["panel_reference"].format(title=title, reference=name), drawn
             return title, drawn
     return None
 
