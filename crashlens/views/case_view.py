@@ -1,15 +1,17 @@
 """What does a case say about itself: what was read, what was not, and what the evidence can decide?"""
 
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
 from crashlens.schemas import Tables
-from crashlens.views import html
+from crashlens.views import html, mime
 from crashlens.views.coverage import answerable
 from crashlens.views.labels import counted, sentences, word_for
 from crashlens.views.numbers import moment
 from crashlens.views.scope import extent, file_counts
+from crashlens.views.tables import Shown, Table
 from crashlens.views.terminal import printable_lines
 
 MOST_FILES = 12
@@ -54,6 +56,21 @@ def case_html(tables: Tables, coverage: pl.DataFrame) -> str:
             parts.append(html.element("p", html.text(title), "part"))
             parts.append(html.element("ul", "".join(html.element("li", html.text(entry)) for entry in entries)))
     return html.page_part("".join(parts))
+
+
+def case_bundle(tables: Tables, coverage: pl.DataFrame) -> dict[str, Any]:
+    """The case as a bundle of MIME types: text, HTML, and a table that the report lays out.
+
+    Args:
+        tables: The case.
+        coverage: One row per question and needed signal, as `analysis.coverage` gives it; empty: not measured.
+    """
+    words, said = sentences("case"), _said(tables, coverage)
+    parts = (("read_title", said.head), ("not_read_title", said.not_read), ("decide_title", said.decides))
+    rows = tuple((words[key], "\n".join(entries)) for key, entries in parts if entries)
+    columns = (Shown(sentences("scope")["item"], width=1), Shown(sentences("scope")["value"], width=4))
+    table = Table(words["title"], "", columns, rows)
+    return mime.bundle(mime.TABLE, table.to_json(), text=case_text(tables, coverage), html=case_html(tables, coverage))
 
 
 def _said(tables: Tables, coverage: pl.DataFrame) -> _Said:

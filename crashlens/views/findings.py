@@ -7,9 +7,11 @@ from typing import Any, overload
 from crashlens.catalog.causes import cause
 from crashlens.errors import DataFileError
 from crashlens.findings import Effect, Evidence, Finding, NextCheck
+from crashlens.timebase import find_zone
 from crashlens.views import html, mime
-from crashlens.views.labels import labels
+from crashlens.views.labels import counted_label, labels
 from crashlens.views.numbers import moment, number, span
+from crashlens.views.tables import Shown, Table
 from crashlens.views.terminal import printable_lines
 
 
@@ -39,6 +41,35 @@ class FindingsView(Sequence[Finding]):
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
+
+    def in_zone(self, show_tz: str) -> "FindingsView":
+        """The same findings with times shown in the IANA zone `show_tz`.
+
+        Raises:
+            UnknownTimeZoneError: No such zone.
+        """
+        return findings_view(self.findings, lang=self.lang, show_tz=show_tz)
+
+    def summary(self) -> Table:
+        """One line per finding: what, how sure, where it began, in one sentence."""
+        words = labels(self.lang)
+        columns = (
+            Shown(words["finding"], width=2.4),
+            Shown(words["verdict"], width=1.2),
+            Shown(words["first_event"], mono=True, width=2),
+            Shown(words["summary"], width=4.4),
+        )
+        rows = tuple(
+            (
+                " ".join(part for part in (item.id, title(item.cause, lang=self.lang)) if part),
+                words[item.verdict],
+                str(item.first_event) if item.first_event else words["no_first_event"],
+                item.summary,
+            )
+            for item in self.findings
+        )
+        heading = counted_label(self.lang, len(rows))
+        return Table(heading, "" if rows else words["no_findings"], columns, rows)
 
     def to_json(self) -> dict[str, Any]:
         """Shape of `application/vnd.crashlens.findings+json`: lang, findings, titles by cause id, show_tz."""
@@ -79,6 +110,7 @@ def findings_view(findings: Sequence[Finding], *, lang: str = "en", show_tz: str
         UnknownTimeZoneError: No such zone.
     """
     labels(lang)
+    find_zone(show_tz, "show_tz")
     return FindingsView(tuple(findings), lang, show_tz)
 
 

@@ -42,5 +42,11 @@ def counted(part: str, one: str, many: str, count: int) -> str:
     return sentences(part)[one] if count == 1 else sentences(part)[many].format(count=f"{count:,}")
 
 
+def counted_label(lang: str, count: int) -> str:
+    """How many findings there are, in words of `lang`."""
+    words = labels(lang)
+    return words["count_one"] if count == 1 else words["count_many"].format(count=count)
+
+
 def _load(name: str) -> dict[str, Any]:
     return tomllib.loads(files("crashlens.views").joinpath(name).read_text("utf-8"))

@@ -63,7 +63,9 @@ def scope_view(tables: Tables, window: Window | None, show_tz: str) -> Table:
     words = sentences("scope")
     seen, files = extent(tables), file_counts(tables)
     counts = {"partly": files["partly_read"], **files}
+    recognised = tables.sources["format"].count()
     rows: list[tuple[str, str | None]] = [
+        *([] if recognised else [(words["reading"], sentences("case")["nothing"])]),
         (words["window"], span(window.start, window.end, show_tz) if window else words["no_window"]),
         (words["files"], words["files_value"].format(**counts)),
         (words["evidence"], _evidence(seen, show_tz)),
@@ -75,8 +77,8 @@ def scope_view(tables: Tables, window: Window | None, show_tz: str) -> Table:
         (words["hosts"], ", ".join(_hosts(tables)) or None),
         (words["gpus"], _gpus(tables)),
         *_telemetry(tables),
-        (words["steps"], number(tables.steps["step"].n_unique() if tables.steps.height else 0)),
-        (words["events"], number(tables.events.height)),
+        (words["steps"], _count(tables.steps["step"].drop_nulls().n_unique())),
+        (words["events"], _count(tables.events.height)),
         (words["show_tz"], show_tz),
     ]
     columns = (Shown(words["item"], width=1), Shown(words["value"], width=3))
@@ -112,8 +114,12 @@ def _telemetry(tables: Tables) -> list[tuple[str, str | None]]:
     clock = pl.coalesce(pl.col("time_utc").dt.epoch("us"), "clock_us")
     apart = tables.samples.sort("gpu_key", clock).select(apart=clock.diff().over("gpu_key"))["apart"].drop_nulls()
     usual, longest = apart.filter(apart > 0).median(), apart.max()
-    count = number(tables.samples.height)
+    count = _count(tables.samples.height)
     if not isinstance(usual, (int, float)) or not isinstance(longest, (int, float)):
         return [(words["samples"], words["samples_unpaced"].format(count=count))]
     paced = words["samples_value"].format(count=count, cadence=duration(usual / 1e6))
     return [(words["samples"], paced), (words["gap"], duration(longest / 1e6))]
+
+
+def _count(count: int) -> str:
+    return number(count) if count else sentences("scope")["none_read"]

@@ -102,7 +102,7 @@ class Table:
             body = [_padded(row, widths, self.columns) for row in cells]
         else:
             body = [line for row in cells[1:] for line in _stacked(row, cells[0])]
-        return "\n".join([self.title, "", *body, *([self._left_out()] if self.more else [])])
+        return "\n".join([self.title, "", *body, *([self._left_out()] if self.more else [])]).rstrip("\n")
 
     def __repr__(self) -> str:
         return str(self)
