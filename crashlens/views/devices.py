@@ -41,7 +41,7 @@ def gpu_lines(gpus: pl.DataFrame, findings: Sequence[Finding]) -> pl.DataFrame:
     order = _named(findings, known, len(set(same.values())))
     found = [
         {"gpu_key": key, "label": label, "named": order.get(same[key])}
-        for key, label in sorted(labels.items(), key=lambda pair: (_natural(pair[1]), pair[0]))
+        for key, label in sorted(labels.items(), key=lambda pair: (natural(pair[1]), pair[0]))
     ]
     return pl.DataFrame(found, schema=SCHEMA, orient="row")
 
@@ -72,6 +72,7 @@ def _label(row: dict[str, object], *, with_host: bool) -> str:
     return f"{host} {name}" if with_host and host else name
 
 
-def _natural(label: str) -> tuple[tuple[int, str], ...]:
+def natural(label: str) -> tuple[tuple[int, str], ...]:
+    """A sort key that puts "GPU 10" behind "GPU 9"."""
     words = "".join(c if c.isascii() and c.isdigit() else f" {c} " for c in label).split()
     return tuple((int(word), "") if word.isascii() and word.isdigit() else (-1, word) for word in words)

@@ -150,7 +150,7 @@ def _facts(item: Finding, words: dict[str, str], show_tz: str) -> list[tuple[str
 
 
 def _effect_cells(effect: Effect, words: dict[str, str]) -> tuple[str, ...]:
-    low_high = f"{effect.interval[0]:.3f} to {effect.interval[1]:.3f}" if effect.interval else words["no_interval"]
+    low_high = f"{effect.interval[0]:.3f}–{effect.interval[1]:.3f}" if effect.interval else words["no_interval"]
     return (
         f"{effect.metric} ({effect.subject})" if effect.subject else effect.metric,
         number(effect.before, effect.metric),
@@ -170,12 +170,16 @@ def _origin(item: Evidence, words: dict[str, str], show_tz: str) -> str:
 
 
 def _small_print(item: Finding, words: dict[str, str]) -> list[str]:
-    used = [f"{t.name} = {t.value:g} {t.unit} ({t.source})" for t in item.thresholds]
+    used = [f"{t.name} = {t.value:g}{_unit(t.unit)} ({t.source})" for t in item.thresholds]
     return [
         *([f"{words['thresholds']}: {'; '.join(used)}"] if used else []),
         *([f"{words['rules']}: {', '.join(item.rule_ids)}"] if item.rule_ids else []),
         f"{words['fingerprint']}: {item.fingerprint}",
     ]
+
+
+def _unit(unit: str) -> str:
+    return "" if unit in ("", "1") else f" {unit}"
 
 
 # --- HTML ---------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import polars as pl
 
 from crashlens.views.axis import axis_title, ticks
 from crashlens.views.chart_fonts import FAMILIES
+from crashlens.views.devices import natural
 from crashlens.views.encoding import Panel, gpu_colours, ink, mark_colours, panels, reason_classes, run_panels, size
 from crashlens.views.label_rows import CHARACTER, Side, place_labels
 from crashlens.views.labels import sentences
@@ -309,10 +310,10 @@ class Group:
 
 
 def reason_lanes(bands: pl.DataFrame) -> list[str]:
-    """Labels of the GPUs whose reasons are drawn: named ones before the others where there are too many."""
-    found = bands.group_by("label", maintain_order=True).agg(pl.col("affected").any())
-    kept = found.sort("affected", descending=True, maintain_order=True).head(size().most_lanes)["label"]
-    return found.filter(pl.col("label").is_in(kept.to_list()))["label"].to_list()
+    """Labels of the GPUs whose reasons are drawn, in natural order; where there are too many, named ones first."""
+    affected = dict(bands.group_by("label").agg(pl.col("affected").any()).iter_rows())
+    kept = sorted(affected, key=lambda label: (not affected[label], natural(label)))[: size().most_lanes]
+    return sorted(kept, key=natural)
 
 
 def specification(drawn: alt.Chart | alt.VConcatChart, datasets: dict[str, Rows]) -> dict[str, Any]:
