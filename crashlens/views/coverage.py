@@ -1,0 +1,102 @@
+"""What can and cannot be decided, question by question?"""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from crashlens.schemas import need
+from crashlens.views.labels import sentences, word_for
+from crashlens.views.tables import Shown, Table
+
+COLUMNS = ("question", "signal", "state", "share", "decidable", "leaves_open", "still_possible", "collect_with")
+
+
+@dataclass(frozen=True, slots=True)
+class Answerable:
+    """One question and whether the input decides it.
+
+    Attributes:
+        question: As a person asks it.
+        decidable: `yes`, `partly` or `no`.
+        missing: Signals that are missing or incomplete, each with its state in words.
+        leaves_open: What stays open without them.
+        still_possible: What can be said all the same.
+        collect_with: What would collect the missing signals.
+    """
+
+    question: str
+    decidable: str
+    missing: tuple[str, ...]
+    leaves_open: tuple[str, ...]
+    still_possible: tuple[str, ...]
+    collect_with: tuple[str, ...]
+
+
+def answerable(coverage: pl.DataFrame) -> list[Answerable]:
+    """The rows of `coverage` grouped by question, in the order they come.
+
+    Args:
+        coverage: One row per question and needed signal, as `analysis.coverage` gives it.
+
+    Raises:
+        MissingColumnError: It lacks a column.
+    """
+    need(coverage, *COLUMNS)
+    found: list[Answerable] = []
+    for rows in coverage.partition_by("question", maintain_order=True):
+        lacking = rows.filter(pl.col("state") != "ok")
+        asks = rows["asks"][0] if "asks" in rows.columns else None
+        missing = [_missing(row) for row in lacking.to_dicts()]
+        open_ = lacking if rows["decidable"][0] != "yes" else lacking.clear()
+        found.append(
+            Answerable(
+                asks or str(rows["question"][0]).replace("_", " "),
+                rows["decidable"][0],
+                tuple(dict.fromkeys(missing)),
+                _distinct(open_["leaves_open"]),
+                _distinct(open_["still_possible"]),
+                _distinct(open_["collect_with"]),
+            )
+        )
+    return found
+
+
+def coverage_view(coverage: pl.DataFrame) -> Table:
+    """Per question: decidable or not, which signals are missing, what stays open, what would collect them.
+
+    Args:
+        coverage: One row per question and needed signal, as `analysis.coverage` gives it.
+
+    Raises:
+        MissingColumnError: It lacks a column.
+    """
+    words, none = sentences("coverage"), sentences("word")["none"]
+    columns = (
+        Shown(words["question"], width=2.2),
+        Shown(words["decidable"], width=1.1),
+        Shown(words["missing"], width=2.6),
+        Shown(words["leaves_open"], width=2.4),
+        Shown(words["still_possible"], width=2.4),
+        Shown(words["collect_with"], mono=True, width=3.4),
+    )
+    rows = tuple(
+        (
+            one.question,
+            word_for("decidable", one.decidable),
+            *("\n".join(part) or none for part in (one.missing, one.leaves_open, one.still_possible, one.collect_with)),
+        )
+        for one in answerable(coverage)
+    )
+    return Table(words["title"], words["caption"], columns, rows)
+
+
+def _missing(row: dict[str, str | float | None]) -> str:
+    state = word_for("signal_state", None if row["state"] is None else str(row["state"]))
+    share = row["share"]
+    if row["state"] == "partly" and isinstance(share, float):
+        state = f"{state}, " + sentences("coverage")["of_samples"].format(share=f"{share:.1%}")
+    return f"{row['signal']} ({state})"
+
+
+def _distinct(values: pl.Series) -> tuple[str, ...]:
+    return tuple(value for value in values.unique(maintain_order=True).to_list() if value)

@@ -1,0 +1,111 @@
+"""What was read, with which clocks, rules and catalogs? Tables for the appendix of a report."""
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from crashlens.schemas import Tables
+from crashlens.views.labels import sentences, word_for
+from crashlens.views.numbers import number
+from crashlens.views.tables import Shown, Table, table_of
+
+MOST_NOTICES = 5  # per file; the table `sources` keeps all of them
+
+
+def sources_view(tables: Tables) -> Table:
+    """Every file found: path, format, lines, state, zone and where it came from, notices."""
+    words = sentences("sources")
+    rows = [
+        (
+            row["path"],
+            row["format"] or words["not_recognised"],
+            None if row["lines"] is None else number(row["lines"]),
+            word_for("state", row["state"]),
+            _zone(row["zone"], row["zone_from"]),
+            _notices(row["notices"] or []),
+        )
+        for row in tables.sources.sort("path").to_dicts()
+    ]
+    columns = (
+        Shown(words["path"], mono=True, width=3),
+        Shown(words["format"], width=2),
+        Shown(words["lines"], align="right", width=1.2),
+        Shown(words["state"], width=1.3),
+        Shown(words["zone"], width=1.8),
+        Shown(words["notices"], width=4),
+    )
+    return Table(words["title"], words["caption"], columns, tuple(rows))
+
+
+def digests_view(tables: Tables) -> Table:
+    """SHA-256 and size of every file found."""
+    words = sentences("digests")
+    shown = {
+        "path": Shown(words["path"], mono=True, width=2),
+        "sha256": Shown(words["sha256"], mono=True, width=5),
+        "bytes": Shown(words["bytes"], width=1),
+    }
+    sorted_ = tables.sources.sort("path")
+    return table_of(sorted_, shown, title=words["title"], caption=words["caption"], most=max(1, sorted_.height))
+
+
+def clocks_view(tables: Tables) -> Table:
+    """Every clock: whose it is, what it shows, and how it was placed in UTC, if it was."""
+    words = sentences("clocks")
+    joined = tables.clocks.join(tables.sources.select("source_id", "path"), on="source_id", how="left")
+    rows = [
+        (
+            row["path"],
+            word_for("clock_kind", row["kind"]),
+            word_for("clock_method", row["method"]),
+            row["zone"] or (sentences("word")["none"] if row["kind"] == "utc" else sentences("word")["no_zone"]),
+            None if row["stamps"] is None else number(row["stamps"]),
+            _lines(row["first_line"], row["last_line"]),
+            None if row["uncertainty_us"] is None else number(row["uncertainty_us"], "uncertainty_us"),
+        )
+        for row in joined.sort("path", "first_line", "clock_id").to_dicts()
+    ]
+    columns = (
+        Shown(words["path"], mono=True, width=3),
+        Shown(words["clock"], width=2),
+        Shown(words["method"], width=2),
+        Shown(words["zone"], width=1.5),
+        Shown(words["stamps"], align="right", width=1.2),
+        Shown(words["lines"], align="right", width=1.6),
+        Shown(words["uncertainty"], align="right", width=1.4),
+    )
+    return Table(words["title"], words["caption"], columns, tuple(rows))
+
+
+def versions_view(rows: Iterable[tuple[str, str, int]]) -> Table:
+    """The data files that conclusions were made with.
+
+    Args:
+        rows: `(name, digest, rows)` of each rule file and catalog file.
+    """
+    words = sentences("versions")
+    shown = {
+        "name": Shown(words["name"], mono=True, width=2),
+        "digest": Shown(words["digest"], mono=True, width=4),
+        "rows": Shown(words["rows"], width=1),
+    }
+    frame = pl.DataFrame(list(rows), schema={"name": pl.String, "digest": pl.String, "rows": pl.Int64}, orient="row")
+    return table_of(frame, shown, title=words["title"], caption=words["caption"], most=max(1, frame.height))
+
+
+def _zone(zone: str | None, zone_from: str | None) -> str:
+    if zone is None:
+        known = zone_from not in (None, "none")
+        return str(zone_from) if known else sentences("word")["no_zone"]
+    return f"{zone} ({zone_from})" if zone_from else zone
+
+
+def _notices(notices: list[str]) -> str:
+    shown = notices[:MOST_NOTICES]
+    more = len(notices) - len(shown)
+    said = [*shown, *([sentences("sources")["more_notices"].format(count=more)] if more else [])]
+    return "\n".join(said) or sentences("word")["none"]
+
+
+def _lines(first: int | None, last: int | None) -> str | None:
+    return None if first is None or last is None else f"{first:,}-{last:,}"

@@ -1,0 +1,125 @@
+"""What do the conclusions rest on: which window, which files, which machines, how many samples?"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import polars as pl
+
+from crashlens.schemas import Tables
+from crashlens.timebase import Window
+from crashlens.views.labels import sentences
+from crashlens.views.numbers import duration, moment, number, span
+from crashlens.views.tables import Shown, Table
+
+_DATED = ("samples", "steps", "events")
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """When the dated records lie.
+
+    Attributes:
+        start: First of them in UTC; None where none could be placed.
+        end: Last of them.
+        unplaced: Records with a stamp or without that have no UTC time.
+        total: All of them.
+    """
+
+    start: datetime | None
+    end: datetime | None
+    unplaced: int
+    total: int
+
+
+def extent(tables: Tables) -> Extent:
+    """First and last UTC time over samples, steps and events, and how many of them have none."""
+    times = pl.concat([getattr(tables, name).select("time_utc") for name in _DATED])["time_utc"]
+    start, end = times.min(), times.max()
+    return Extent(
+        start if isinstance(start, datetime) else None,
+        end if isinstance(end, datetime) else None,
+        times.null_count(),
+        times.len(),
+    )
+
+
+def file_counts(tables: Tables) -> dict[str, int]:
+    """Number of sources per state: read, partly_read, not_read, skipped."""
+    counted = dict(tables.sources.group_by("state").len().iter_rows())
+    return {state: int(counted.get(state, 0)) for state in ("read", "partly_read", "not_read", "skipped")}
+
+
+def scope_view(tables: Tables, window: Window | None, show_tz: str) -> Table:
+    """What an audit rests on, one line per item.
+
+    Args:
+        tables: The case, already cut to `window`.
+        window: The window asked for, or None.
+        show_tz: IANA zone of the times shown.
+
+    Raises:
+        UnknownTimeZoneError: No such zone.
+    """
+    words = sentences("scope")
+    seen, files = extent(tables), file_counts(tables)
+    counts = {"partly": files["partly_read"], **files}
+    recognised = tables.sources["format"].count()
+    rows: list[tuple[str, str | None]] = [
+        *([] if recognised else [(words["reading"], sentences("case")["nothing"])]),
+        (words["window"], span(window.start, window.end, show_tz) if window else words["no_window"]),
+        (words["files"], words["files_value"].format(**counts)),
+        (words["evidence"], _evidence(seen, show_tz)),
+    ]
+    if seen.unplaced:
+        unplaced = words["unplaced_value"].format(count=f"{seen.unplaced:,}", total=f"{seen.total:,}")
+        rows.append((words["unplaced"], unplaced))
+    rows += [
+        (words["hosts"], ", ".join(_hosts(tables)) or None),
+        (words["gpus"], _gpus(tables)),
+        *_telemetry(tables),
+        (words["steps"], _count(tables.steps["step"].drop_nulls().n_unique())),
+        (words["events"], _count(tables.events.height)),
+        (words["show_tz"], show_tz),
+    ]
+    columns = (Shown(words["item"], width=1), Shown(words["value"], width=3))
+    return Table(words["title"], words["caption"], columns, tuple(rows))
+
+
+def _evidence(seen: Extent, show_tz: str) -> str:
+    words = sentences("scope")
+    if seen.start is None or seen.end is None:
+        return words["no_evidence"]
+    return words["evidence_value"].format(start=moment(seen.start, show_tz), end=moment(seen.end, show_tz))
+
+
+def _hosts(tables: Tables) -> list[str]:
+    named = [frame["host"] for frame in (tables.gpus, tables.events, tables.steps, tables.clocks, tables.inventory)]
+    return sorted(set(pl.concat(named).drop_nulls().to_list()))
+
+
+def _gpus(tables: Tables) -> str | None:
+    """Devices as telemetry knows them; GPUs that only a log line names have no model there."""
+    gpus = tables.gpus.with_columns(device=pl.coalesce("device_id", "gpu_uuid", "pci_bus_id", "gpu_key"))
+    polled = gpus.filter(pl.col("gpu_key").is_in(tables.samples["gpu_key"].unique().to_list()))
+    chosen = polled if polled.height else gpus
+    if not chosen.height:
+        return None
+    models = sorted(set(chosen["model"].drop_nulls().to_list()))
+    stated = ", ".join(models) or sentences("word")["not_stated"]
+    return sentences("scope")["gpus_value"].format(count=chosen["device"].n_unique(), models=stated)
+
+
+def _telemetry(tables: Tables) -> list[tuple[str, str | None]]:
+    words = sentences("scope")
+    clock = pl.coalesce(pl.col("time_utc").dt.epoch("us"), "clock_us")
+    apart = tables.samples.sort("gpu_key", clock).select(apart=clock.diff().over("gpu_key"))["apart"].drop_nulls()
+    usual, longest = apart.filter(apart > 0).median(), apart.max()
+    count = _count(tables.samples.height)
+    if not isinstance(usual, (int, float)) or not isinstance(longest, (int, float)):
+        return [(words["samples"], words["samples_unpaced"].format(count=count))]
+    paced = words["samples_value"].format(count=count, cadence=duration(usual / 1e6))
+    return [(words["samples"], paced), (words["gap"], duration(longest / 1e6))]
+
+
+def _count(count: int) -> str:
+    return number(count) if count else sentences("scope")["none_read"]
