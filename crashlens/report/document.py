@@ -7,7 +7,7 @@ from typing import Any, cast
 import mistune
 
 from crashlens.report.blocks import Block, Document, FindingList, Heading, Meta, Prose, Token
-from crashlens.report.fields import Fields, moment
+from crashlens.report.fields import Fields, window_of
 from crashlens.report.outputs import joined, read_output, zone_or_utc
 from crashlens.report.words import Labels, load_labels
 
@@ -139,14 +139,12 @@ def _first_heading(blocks: list[Block]) -> str:
 def _meta(meta: Fields, labels: Labels, fallback: str, lone_title: str | None) -> Meta:
     title = meta.text("title") or fallback or labels["untitled"]
     kicker = lone_title if lone_title and lone_title != title else labels["document_kind"] if meta.values else ""
-    ends = [moment(text) for text in meta.texts("window")]
     zone_name, zone = zone_or_utc(meta.text("show_tz"), "the notebook's metadata, show_tz")
-    window = (ends[0], ends[1]) if len(ends) == 2 and ends[0] and ends[1] else None
     return Meta(
         title=title,
         kicker=kicker or "",
         client=meta.text("client"),
-        window=window,
+        window=window_of(meta.texts("window")),
         made=meta.moment("made"),
         zone=zone,
         zone_name=zone_name,

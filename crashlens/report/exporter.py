@@ -28,7 +28,7 @@ class CrashlensPDFExporter(Exporter):
     def _file_extension_default(self) -> str:
         return ".pdf"
 
-    def from_notebook_node(
+    def from_notebook_node(  # pyright: ignore[reportIncompatibleMethodOverride]  every binary exporter returns bytes
         self, nb: NotebookNode, resources: dict[str, Any] | None = None, **kw: Any
     ) -> tuple[bytes, dict[str, Any]]:
         """The PDF of `nb` and the resources of the conversion.
@@ -40,5 +40,5 @@ class CrashlensPDFExporter(Exporter):
         """
         copy, resources = super().from_notebook_node(nb, resources, **kw)
         name = str(resources.get("metadata", {}).get("name", "")) or "Notebook"
-        resources["output_extension"] = self.file_extension
+        resources["output_extension"] = ".pdf"
         return typeset(read_document(copy, name=PurePath(name).name)), resources

@@ -1,10 +1,13 @@
 """JSON of unknown origin, read field by field: a value of another type reads as absent, never as an exception."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 from zoneinfo import ZoneInfo
+
+from crashlens.report.words import Labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +31,11 @@ class Fields:
         return value if isinstance(value, str) else str(value) if isinstance(value, int | float) else ""
 
     def number(self, key: str) -> float | None:
-        """A number, else None."""
+        """A finite number, else None."""
         value = self.values.get(key)
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            return None
+        return float(value)
 
     def items(self, key: str) -> list[Any]:
         """A list, else an empty one."""
@@ -43,7 +48,7 @@ class Fields:
 
     def objects(self, key: str) -> Iterator["Fields"]:
         """The objects of a list."""
-        return (Fields.of(item) for item in self.items(key) if isinstance(item, dict))
+        return (Fields.of(item) for item in self.items(key) if Fields.of(item).values)
 
     def object(self, key: str) -> "Fields":
         """An object, else an empty one."""
@@ -70,6 +75,20 @@ def moment_text(when: datetime, zone: ZoneInfo) -> str:
     offset = local.strftime("%z")
     name = "UTC" if offset == "+0000" else f"{offset[:3]}:{offset[3:5]}"
     return f"{local:%Y-%m-%d %H:%M:%S}{fraction} {name}"
+
+
+def window_of(pair: list[str]) -> tuple[datetime, datetime] | None:
+    """Start and end of a window written as two ISO 8601 times with offsets, else None."""
+    ends = [moment(text) for text in pair]
+    return (ends[0], ends[1]) if len(ends) == 2 and ends[0] and ends[1] else None
+
+
+def window_text(window: tuple[datetime, datetime], zone: ZoneInfo, labels: Labels) -> str:
+    """A half-open window in words; day and offset are written once where both ends share them."""
+    start, end = (moment_text(when, zone) for when in window)
+    if start[:10] == end[:10] and start.split(" ")[-1] == end.split(" ")[-1]:
+        start, end = start.rsplit(" ", 1)[0], end[11:]
+    return labels["window_until"].replace("{start}", start).replace("{end}", end)
 
 
 def number_text(value: float) -> str:

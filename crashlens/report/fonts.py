@@ -16,8 +16,14 @@ MONO = ("IBM Plex Mono", "Noto Sans Mono CJK KR")
 PDF_EXTRA = "pip install 'crashlens-gpu[pdf]'"
 
 # (package, file with the regular style, face inside it): the faces that `SANS` and `MONO` name
-_SANS_FACES = (("fontpkg_ibm_plex_sans", "IBMPlexSans[wdth,wght].ttf", 0), ("noto_cjk_sans_otc", "NotoSansCJK-Regular.ttc", 1))
-_MONO_FACES = (("fontpkg_ibm_plex_mono", "IBMPlexMono-Regular.ttf", 0), ("noto_cjk_sans_otc", "NotoSansCJK-Regular.ttc", 6))
+_SANS_FACES = (
+    ("fontpkg_ibm_plex_sans", "IBMPlexSans[wdth,wght].ttf", 0),
+    ("noto_cjk_sans_otc", "NotoSansCJK-Regular.ttc", 1),
+)
+_MONO_FACES = (
+    ("fontpkg_ibm_plex_mono", "IBMPlexMono-Regular.ttf", 0),
+    ("noto_cjk_sans_otc", "NotoSansCJK-Regular.ttc", 6),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,7 @@ def find_fonts() -> FontSet:
     sans = [_characters(*face) for face in _SANS_FACES]
     mono = [_characters(*face) for face in _MONO_FACES]
     folders = tuple(sorted({_package_folder(package) for package, _, _ in (*_SANS_FACES, *_MONO_FACES)}))
-    return FontSet(folders, frozenset.union(*sans) & frozenset.union(*mono), mono[0])
+    return FontSet(folders, (sans[0] | sans[1]) & (mono[0] | mono[1]), mono[0])
 
 
 def _package_folder(package: str) -> Path:

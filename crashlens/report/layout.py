@@ -7,10 +7,11 @@ from importlib.resources import files
 
 from crashlens.report.blocks import Column, Document, FindingList, Grid, Heading, Meta, Mono, Note, Picture, Prose
 from crashlens.report.fields import moment_text
+from crashlens.report.finding_words import cut_here, finding_number, finding_title, title_facts
 from crashlens.report.fonts import MONO, SANS
-from crashlens.report.layout_finding import cut_here, finding_number, finding_title, render_finding
+from crashlens.report.layout_finding import render_finding
 from crashlens.report.typst_markdown import render_markdown
-from crashlens.report.typst_text import TypstText, svg_shown
+from crashlens.report.typst_text import TypstText, array, svg_shown
 from crashlens.report.words import Labels, load_labels, load_look
 
 _Data = str | Sequence["_Data"] | Mapping[str, "_Data"]
@@ -39,13 +40,17 @@ def lay_out(document: Document, text: TypstText, *, unreadable: frozenset[str] =
     labels = load_labels(document.meta.lang)
     findings = [block for block in document.blocks if isinstance(block, FindingList)]
     template = files("crashlens.report").joinpath("template.typ").read_text(encoding="utf-8")
-    parts = [_prologue(labels, text), template, _setup(document.meta, labels, text), _title_page(document, labels, text)]
+    parts = [
+        _prologue(labels, text),
+        template,
+        _setup(document.meta, labels, text),
+        _title_page(document, labels, text),
+    ]
     headings = sum(isinstance(block, Heading) for block in document.blocks) + sum(len(f.findings) for f in findings)
     if headings > 1:
         depth = 3 if headings <= load_look().limits["contents_entries"] else 2
         parts.append(f"#contents({text.literal(labels['contents'])}, {depth})")
         parts.append(_legend(labels, text) if any(block.findings for block in findings) else "")
-        parts.append("#pagebreak(weak: true)")
     pictures: dict[str, bytes] = {}
     number = 0
     for block in document.blocks:
@@ -75,7 +80,7 @@ def lay_out(document: Document, text: TypstText, *, unreadable: frozenset[str] =
 def _setup(meta: Meta, labels: Labels, text: TypstText) -> str:
     made = f"{labels['made']} {moment_text(meta.made, meta.zone)}" if meta.made else ""
     version = labels["written_by_value"].replace("{version}", meta.version) if meta.version else ""
-    side = labels["synthetic"].split(":")[0] if meta.synthetic else meta.client
+    side = labels["synthetic_short"] if meta.synthetic else meta.client
     return (
         f"#show: audit.with(title: {text.literal(meta.title)}, lang: {text.literal(meta.lang)}, "
         f"running: {text.prose(meta.title)}, side: {text.prose(side)}, "
@@ -102,53 +107,44 @@ def _typst(value: _Data, text: TypstText) -> str:
     if isinstance(value, str):
         return text.literal(value)
     if isinstance(value, Mapping):
-        return "(" + "".join(f"{text.literal(key)}: {_typst(item, text)}, " for key, item in value.items()) + ")"
-    return "(" + "".join(f"{_typst(item, text)}, " for item in value) + ")"
+        return array(f"{text.literal(key)}: {_typst(item, text)}" for key, item in value.items())
+    return array(_typst(item, text) for item in value)
 
 
 def _title_page(document: Document, labels: Labels, text: TypstText) -> str:
     meta = document.meta
-    facts: list[tuple[str, str]] = []
-    if meta.window:
-        start, end = (moment_text(when, meta.zone) for when in meta.window)
-        facts.append((labels["window"], labels["window_until"].replace("{start}", start).replace("{end}", end)))
-    elif meta.version:
-        facts.append((labels["window"], labels["window_none"]))
-    if meta.made:
-        facts.append((labels["made"], moment_text(meta.made, meta.zone)))
-    if meta.version:
-        facts.append((labels["times_shown_in"], meta.zone_name))
-        facts.append((labels["written_by"], labels["written_by_value"].replace("{version}", meta.version)))
-    written = "".join(f"({text.prose(label)}, {text.prose(value)}), " for label, value in facts)
-    found = [(finding, block) for block in document.blocks if isinstance(block, FindingList) for finding in block.findings]
-    glance = "".join(
-        f"({text.prose(finding_number(finding, number))}, {text.prose(finding_title(finding, block))}, "
-        f"{text.literal(finding.text('verdict'))}, {text.prose(labels.of('verdict', finding.text('verdict')))}, "
-        f"label(\"finding-{number}\")), "
+    facts = array(array(map(text.prose, fact)) for fact in title_facts(meta, labels))
+    found = [(f, block) for block in document.blocks if isinstance(block, FindingList) for f in block.findings]
+    glance = array(
+        array(
+            [
+                text.prose(finding_number(finding, number)),
+                text.prose(finding_title(finding, block)),
+                text.literal(finding.text("verdict")),
+                text.literal(labels.of("verdict", finding.text("verdict"))),
+                f'label("finding-{number}")',
+            ]
+        )
         for number, (finding, block) in enumerate(found)
     )
     return (
         f"#title-page(kicker: {text.literal(meta.kicker)}, client: {text.literal(meta.client)}, "
-        f"client-label: {text.literal(labels['client'])}, facts: ({written}), "
+        f"client-label: {text.literal(labels['client'])}, facts: {facts}, "
         f"synthetic: {text.literal(labels['synthetic'] if meta.synthetic else '')}, "
         f"promise: {text.literal(labels['promise'] if meta.version else '')}, "
-        f"glance-label: {text.literal(labels['findings_at_a_glance'])}, glance: ({glance}))"
+        f"glance-label: {text.literal(labels['findings_at_a_glance'])}, glance: {glance})"
     )
 
 
 def _legend(labels: Labels, text: TypstText) -> str:
-    rows = {
-        group: "".join(
-            f"({text.literal(member)}, {text.literal(labels.of(group, member))}, "
-            f"{text.literal(labels.of(group + '_means', member))}), "
-            for member in members
+    verdicts, roles = (
+        array(
+            array(map(text.literal, (member, labels.of(group, member), labels.of(means, member)))) for member in members
         )
-        for group, members in (("verdict", _VERDICTS), ("role", _ROLES))
-    }
-    return (
-        f"#legend({text.literal(labels['how_to_read'])}, ({rows['verdict']}), ({rows['role']}), "
-        f"{text.literal(labels['order_is_a_lead'])})"
+        for group, means, members in (("verdict", "verdict_means", _VERDICTS), ("role", "role_means", _ROLES))
     )
+    lead = text.literal(labels["order_is_a_lead"])
+    return f"#legend({text.literal(labels['how_to_read'])}, {verdicts}, {roles}, {lead})"
 
 
 def _note(note: Note, labels: Labels, text: TypstText) -> str:
@@ -158,9 +154,7 @@ def _note(note: Note, labels: Labels, text: TypstText) -> str:
 
 def _printed(block: Mono, labels: Labels, text: TypstText) -> str:
     limits = load_look().limits
-    body, whole = text.mono(
-        block.text.rstrip(), columns=limits["output_columns"], most_lines=limits["output_lines"]
-    )
+    body, whole = text.mono(block.text.rstrip(), columns=limits["output_columns"], most_lines=limits["output_lines"])
     return f"#printed({body}, {text.literal('' if whole else cut_here(block.text, labels))})"
 
 
@@ -174,15 +168,18 @@ def _picture(picture: Picture, name: str, labels: Labels, text: TypstText, *, re
 
 
 def _grid(grid: Grid, labels: Labels, text: TypstText) -> str:
-    shares = "".join(f"{share:g}fr, " for share in column_shares(grid, text))
-    aligns = "".join("right, " if column.right else "left, " for column in grid.columns)
+    shares = array(f"{share:.3f}fr" for share in column_shares(grid, text))
+    aligns = array("right" if column.right else "left" for column in grid.columns)
     size = "8.4pt" if len(grid.columns) <= 6 else "7.4pt" if len(grid.columns) <= 10 else "6.2pt"
-    header = "".join(f"{text.prose(column.label)}, " for column in grid.columns)
-    rows = "".join(f"({''.join(_cell(row[at], column, labels, text) + ', ' for at, column in enumerate(grid.columns))}), " for row in grid.rows)
+    header = array(text.prose(column.label) for column in grid.columns)
+    rows = array(
+        array(_cell(value, column, labels, text) for value, column in zip(row, grid.columns, strict=True))
+        for row in grid.rows
+    )
     more = labels["rows_left_out"].replace("{rows}", f"{grid.more:,}") if grid.more else ""
     return (
-        f"#grid-table({_content(grid.title, text)}, {_content(grid.caption, text)}, ({shares}), ({aligns}), {size}, "
-        f"({header}), ({rows}), {text.literal(more)})"
+        f"#grid-table({_content(grid.title, text)}, {_content(grid.caption, text)}, {shares}, {aligns}, {size}, "
+        f"{header}, {rows}, {text.literal(more)})"
     )
 
 
@@ -193,7 +190,7 @@ def column_shares(grid: Grid, text: TypstText) -> list[float]:
     for at, column in enumerate(grid.columns):
         longest = max([text.columns(column.label), *(text.columns(row[at] or "") for row in grid.rows)])
         measured = float(min(_WIDEST_CELL, max(_NARROWEST_CELL, longest + 1)))
-        shares.append(column.width if column.width and column.width > 0 else measured)
+        shares.append(column.width or measured)
     if asked and any(not column.width for column in grid.columns):
         # Asked and measured widths have different scales; bring the measured ones to the average of the asked.
         given = [column.width for column in grid.columns if column.width]

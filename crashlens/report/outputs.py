@@ -68,7 +68,7 @@ def _findings(bundle: Fields, level: int, labels: Labels) -> Block:
 
 def _grid(table: Fields, labels: Labels) -> Block:
     columns = tuple(
-        Column(c.text("label"), c.text("align") == "right", c.values.get("mono") is True, c.number("width"))
+        Column(c.text("label"), c.text("align") == "right", c.values.get("mono") is True, _share(c.number("width")))
         for c in table.objects("columns")
     )
     if not columns:
@@ -79,8 +79,12 @@ def _grid(table: Fields, labels: Labels) -> Block:
         table.text("caption"),
         columns,
         tuple(tuple(_cell(row, at) for at in range(len(columns))) for row in rows),
-        int(table.number("more") or 0),
+        max(0, int(table.number("more") or 0)),
     )
+
+
+def _share(width: float | None) -> float | None:
+    return width if width is not None and 0 < width < 1000 else None
 
 
 def _cell(row: list[Any], at: int) -> str | None:

@@ -43,7 +43,7 @@ def typeset(document: Document) -> bytes:
         except typst.TypstError as error:
             refusal = error.message
         refused = _refused_characters(refusal) - text.refused
-        broken = frozenset() if refused else _broken_pictures(laid) - unreadable
+        broken: frozenset[str] = frozenset() if refused else _broken_pictures(laid) - unreadable
         if not refused and not broken:
             break
         text = replace(text, refused=text.refused | refused)
@@ -78,10 +78,10 @@ def _compiled(laid: Laid, timestamp: datetime) -> bytes:
             pdf_standards=["a-2a", "ua-1"],
             timestamp=timestamp,
         )
-    if warnings:
+    if missing := [warning.message for warning in warnings if "font" in warning.message]:
         raise ReportError(
-            "The typesetter gave a warning, which may hide text; no PDF was written.",
-            facts=[("Typst", str(warning.message)) for warning in warnings[:3]],
+            "The typesetter did not find a font of the document; no PDF was written.",
+            facts=[("Typst", message) for message in missing[:3]],
             way_out="pip install --upgrade 'crashlens-gpu[pdf]'",
         )
     return pdf

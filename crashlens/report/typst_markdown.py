@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 
 from crashlens.report.blocks import Token
 from crashlens.report.document import plain_text
-from crashlens.report.typst_text import TypstText
+from crashlens.report.typst_text import TypstText, array
 from crashlens.report.words import Labels
 
 _FOLLOWED = ("https://", "http://", "mailto:")
 _WRAPS = {"strong": "strong", "emphasis": "emph", "strikethrough": "strike"}
-_CODE_COLUMNS = 96
+_CODE_COLUMNS = 98
 
 
 def render_markdown(tokens: Iterable[Token], text: TypstText, labels: Labels) -> str:
@@ -24,12 +24,16 @@ def _block(token: Token, text: TypstText, labels: Labels) -> str:
         inline = _inline(children, text, labels)
         return f"par({inline})" if kind == "paragraph" else inline
     if kind == "block_code":
-        body, _ = text.mono(str(token["raw"]).rstrip("\n"), columns=_CODE_COLUMNS, most_lines=len(str(token["raw"])) + 1)
+        body, _ = text.mono(
+            str(token["raw"]).rstrip("\n"), columns=_CODE_COLUMNS, most_lines=len(str(token["raw"])) + 1
+        )
         return f'printed({body}, "")'
     if kind == "list":
         maker = "enum" if token["attrs"].get("ordered") else "list"
         start = f"start: {int(token['attrs'].get('start', 1))}, " if maker == "enum" else ""
-        items = ", ".join(f"{maker}.item({render_markdown(item.get('children', []), text, labels)})" for item in children)
+        items = ", ".join(
+            f"{maker}.item({render_markdown(item.get('children', []), text, labels)})" for item in children
+        )
         return f"{maker}({start}{items})"
     if kind == "block_quote":
         return f"quoted({render_markdown(children, text, labels)})"
@@ -78,15 +82,20 @@ def _table(children: Sequence[Token], text: TypstText, labels: Labels) -> str:
     rows = [row.get("children", []) for part in children if part["type"] == "table_body" for row in part["children"]]
     aligns = [str(cell.get("attrs", {}).get("align") or "left") for cell in cells]
     weights = [
-        max(4, min(44, *(text.columns(plain_text(row[at]["children"])) for row in [list(cells), *rows] if at < len(row)), 44))
+        max(
+            4,
+            min(
+                44,
+                *(text.columns(plain_text(row[at]["children"])) for row in [list(cells), *rows] if at < len(row)),
+                44,
+            ),
+        )
         for at in range(len(cells))
     ]
-    written = [f"({''.join(_inline(cell['children'], text, labels) + ', ' for cell in row)})" for row in rows]
-    return (
-        f'grid-table("", "", ({"".join(f"{weight}fr, " for weight in weights)}), ({"".join(f"{a}, " for a in aligns)}), 8.6pt, '
-        f"({''.join(_inline(cell['children'], text, labels) + ', ' for cell in cells)}), "
-        f'({"".join(f"{row}, " for row in written)}), "")'
-    )
+    body = array(array(_inline(cell["children"], text, labels) for cell in row) for row in rows)
+    header = array(_inline(cell["children"], text, labels) for cell in cells)
+    shares = array(f"{weight}fr" for weight in weights)
+    return f'grid-table("", "", {shares}, {array(aligns)}, 8.6pt, {header}, {body}, "")'
 
 
 def _spaced(raw: str, text: TypstText) -> str:

@@ -7,6 +7,7 @@ leave no trace in copied text: boxes in prose, hard line ends with a hanging ind
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from crashlens.report.fonts import FontSet
@@ -108,6 +109,11 @@ class TypstText:
             cut += 1
         space = line.rfind(" ", 2 * cut // 3, cut)
         return max(1, space + 1 if space > 0 else cut)
+
+
+def array(items: Iterable[str]) -> str:
+    """A Typst array of code expressions; one of a single item keeps its comma."""
+    return "(" + "".join(f"{item}, " for item in items) + ")"
 
 
 def svg_shown(svg: str, text: TypstText) -> str:

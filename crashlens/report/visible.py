@@ -1,7 +1,7 @@
 r"""Characters that act on a page instead of standing on it, spelled out so that the reader sees them.
 
 A control character becomes `\x1b`, a bidirectional or other invisible one `\u{202E}`, and one that cannot be shown at
-all (a lone surrogate, an unassigned code, one without a glyph) `U+D800`. Everything else stays as it is.
+all (a lone surrogate, an unassigned code, one without a glyph) `[U+D800]`. Everything else stays as it is.
 """
 
 import re
@@ -39,5 +39,5 @@ def _spelled(char: str, holds: Callable[[str], bool]) -> str:
     if category in _UNSEEN or code in _INVISIBLE or 0xFE00 <= code <= 0xFE0F or 0xE0000 <= code <= 0xE0FFF:
         return f"\\u{{{code:04X}}}"
     if category in _UNSHOWABLE or not holds(char):
-        return f"U+{code:04X}"
+        return f"[U+{code:04X}]"
     return char

@@ -56,7 +56,7 @@ def load_labels(lang: str) -> Labels:
     known = lang if lang in LANGUAGES else "en"
     table = _toml(f"labels.{known}.toml")
     words = {key: value for key, value in table.items() if isinstance(value, str)}
-    groups = {key: value for key, value in table.items() if isinstance(value, dict)}
+    groups: dict[str, dict[str, str]] = {key: value for key, value in table.items() if key not in words}
     return Labels(known, words, groups)
 
 

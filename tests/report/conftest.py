@@ -55,9 +55,14 @@ def thermal() -> Finding:
                 rule_id="train.step",
                 time_utc=datetime(2026, 10, 1, 9, 0, 31, tzinfo=UTC),
             ),
-            Evidence(Place("logs/dmesg", 77), "counter", "thermal thermal_zone0: temperature 41 C", rule_id="kernel.thermal"),
+            Evidence(
+                Place("logs/dmesg", 77), "counter", "thermal thermal_zone0: temperature 41 C", rule_id="kernel.thermal"
+            ),
         ),
-        does_not_prove=("That the fan or the room is at fault.", "That the other seven GPUs would not slow down as well."),
+        does_not_prove=(
+            "That the fan or the room is at fault.",
+            "That the other seven GPUs would not slow down as well.",
+        ),
         unknown=("Memory temperature: not collected in any source.",),
         next_checks=(
             NextCheck(
@@ -66,15 +71,33 @@ def thermal() -> Finding:
                 "an inlet above 35 °C speaks for the room",
                 "a normal inlet speaks for this one board",
             ),
-            NextCheck("Does the slowdown follow the board to another slot?", None, "it follows: the board", "it stays: the slot"),
+            NextCheck(
+                "Does the slowdown follow the board to another slot?",
+                None,
+                "it follows: the board",
+                "it stays: the slot",
+            ),
         ),
         window=WINDOW,
         hosts=("node17",),
         devices=("GPU-5c1f6f2e-8a41-4a55-9b1c-000000000003",),
         ranks=(3,),
         effects=(
-            Effect("tokens_per_s", 55321.0, 40980.0, 0.7408, (0.731, 0.752), (REFERENCE, WINDOW), (600, 598), "block bootstrap, 30 s blocks", 7, "run"),
-            Effect("sm_clock_mhz", 1755.0, 1110.0, 0.632, None, (REFERENCE, WINDOW), (600, 4), "medians", None, "GPU 3"),
+            Effect(
+                "tokens_per_s",
+                55321.0,
+                40980.0,
+                0.7408,
+                (0.731, 0.752),
+                (REFERENCE, WINDOW),
+                (600, 598),
+                "block bootstrap, 30 s blocks",
+                7,
+                "run",
+            ),
+            Effect(
+                "sm_clock_mhz", 1755.0, 1110.0, 0.632, None, (REFERENCE, WINDOW), (600, 4), "medians", None, "GPU 3"
+            ),
         ),
         alternatives=(Alternative("power.cap", "power draw at the enforced limit and bit 0x4"),),
         rule_ids=("thermal_then_throughput",),
@@ -87,9 +110,13 @@ def hostile() -> Finding:
         id="F-02",
         cause="communication.collective_timeout",
         verdict="undecided",
-        summary="Lines that try to break the page: " + " | ".join(HOSTILE_LINES[name] for name in ("typst", "korean", "emoji", "rtl", "long")),
+        summary="Lines that try to break the page: "
+        + " | ".join(HOSTILE_LINES[name] for name in ("typst", "korean", "emoji", "rtl", "long")),
         first_event=None,
-        evidence=tuple(Evidence(Place(f"logs/{name}.log", n), "context", line, note=f"#emph[{name}]") for n, (name, line) in enumerate(HOSTILE_LINES.items(), 1)),
+        evidence=tuple(
+            Evidence(Place(f"logs/{name}.log", n), "context", line, note=f"#emph[{name}]")
+            for n, (name, line) in enumerate(HOSTILE_LINES.items(), 1)
+        ),
         does_not_prove=("That a rank failed.",),
         next_checks=(),
     )
@@ -99,7 +126,11 @@ def findings_bundle() -> dict[str, Any]:
     return {
         "lang": "en",
         "findings": [thermal().to_json(), hostile().to_json()],
-        "titles": {"thermal.slowdown": "Thermal slowdown of one GPU", "communication.collective_timeout": "Collective timeout", "power.cap": "Software power cap"},
+        "titles": {
+            "thermal.slowdown": "Thermal slowdown of one GPU",
+            "communication.collective_timeout": "Collective timeout",
+            "power.cap": "Software power cap",
+        },
         "show_tz": "UTC",
     }
 
@@ -113,7 +144,10 @@ def table_bundle(rows: int = 3) -> dict[str, Any]:
             {"label": "Lines", "align": "right", "mono": False, "width": None},
             {"label": "Zone", "align": "left", "mono": False, "width": None},
         ],
-        "rows": [[f"logs/node{n:02d}/a-rather-long-folder-name-without-blanks/train.log", f"{n * 1017:,}", None] for n in range(rows)],
+        "rows": [
+            [f"logs/node{n:02d}/a-rather-long-folder-name-without-blanks/train.log", f"{n * 1017:,}", None]
+            for n in range(rows)
+        ],
         "more": 4,
     }
 
@@ -133,7 +167,9 @@ def png() -> str:
 
     raw = b"".join(b"\x00" + bytes([30, 90, 140]) * 60 for _ in range(20))
     head = struct.pack(">IIBBBBB", 60, 20, 8, 2, 0, 0, 0)
-    return base64.b64encode(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b"")).decode()
+    return base64.b64encode(
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b"")
+    ).decode()
 
 
 def shown(**data: Any) -> NotebookNode:
@@ -180,18 +216,36 @@ META = {
 def executed() -> NotebookNode:
     """Every kind of output once."""
     return notebook(
-        new_markdown_cell("# Audit of one incident\n\nWhat the evidence shows, with `inline code` and a **bold** word."),
-        new_markdown_cell("## Summary\n\n1. first\n2. second with [a link](https://example.org/x)\n\n> quoted *words*\n\n- a\n  - b\n- c"),
-        code("SECRET_CODE_CELL = 1", shown(note={"kind": "warning", "text": "No step times were collected."}, html="<b>HTML</b>")),
+        new_markdown_cell(
+            "# Audit of one incident\n\nWhat the evidence shows, with `inline code` and a **bold** word."
+        ),
+        new_markdown_cell(
+            "## Summary\n\n1. first\n2. second with [a link](https://example.org/x)\n\n> quoted *words*\n\n- a\n  - b\n- c"
+        ),
+        code(
+            "SECRET_CODE_CELL = 1",
+            shown(note={"kind": "warning", "text": "No step times were collected."}, html="<b>HTML</b>"),
+        ),
         new_markdown_cell("## Findings"),
-        code("case.findings()", shown(findings=findings_bundle(), html="<script>alert(1)</script>", plain="2 findings")),
+        code(
+            "case.findings()", shown(findings=findings_bundle(), html="<script>alert(1)</script>", plain="2 findings")
+        ),
         new_markdown_cell("## The window on one time axis"),
         code(
             "chart",
-            shown(chart={"title": "SM clock of eight GPUs", "caption": "GPU 3 in colour.", "alt": "Line chart: GPU 3 falls to 1110 MHz."}, svg=svg("SM clock 온도 🔥")),
+            shown(
+                chart={
+                    "title": "SM clock of eight GPUs",
+                    "caption": "GPU 3 in colour.",
+                    "alt": "Line chart: GPU 3 falls to 1110 MHz.",
+                },
+                svg=svg("SM clock 온도 🔥"),
+            ),
             shown(png=png(), plain="<Figure size 640x480>"),
         ),
-        new_markdown_cell("## Sources and versions\n\n#### A level was skipped here\n\n| name | value |\n|:--|--:|\n| a `code` | 1 |\n| b | 2 |\n\n```\nraw $block #panic()\n```"),
+        new_markdown_cell(
+            "## Sources and versions\n\n#### A level was skipped here\n\n| name | value |\n|:--|--:|\n| a `code` | 1 |\n| b | 2 |\n\n```\nraw $block #panic()\n```"
+        ),
         code("case.sources", shown(table=table_bundle(30))),
         code(
             "print",
