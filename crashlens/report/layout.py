@@ -55,7 +55,7 @@ def lay_out(document: Document, text: TypstText, *, unreadable: frozenset[str] =
     number = 0
     for block in document.blocks:
         if isinstance(block, Heading):
-            parts.append(f"#heading(level: {block.level}, {text.prose(block.text)})")
+            parts.append(f"#heading(level: {block.level}, {text.heading(block.text)})")
         elif isinstance(block, Prose):
             parts.append(f"#{render_markdown(block.tokens, text, labels)}")
         elif isinstance(block, Note):
@@ -128,7 +128,7 @@ def _title_page(document: Document, labels: Labels, text: TypstText) -> str:
         for number, (finding, block) in enumerate(found)
     )
     return (
-        f"#title-page(kicker: {text.literal(meta.kicker)}, client: {text.literal(meta.client)}, "
+        f"#title-page(shown-title: {text.heading(meta.title)}, kicker: {text.literal(meta.kicker)}, client: {text.literal(meta.client)}, "
         f"client-label: {text.literal(labels['client'])}, facts: {facts}, "
         f"synthetic: {text.literal(labels['synthetic'] if meta.synthetic else '')}, "
         f"promise: {text.literal(labels['promise'] if meta.version else '')}, "

@@ -17,6 +17,7 @@ from crashlens.report.visible import visible
 _LONG_TOKEN = re.compile(r"[^\s\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffef]{19,}")
 _PIECE = re.compile(r"[^/\\_.,:;=@-]{1,9}[/\\_.,:;=@-]?|[/\\_.,:;=@-]")
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})  # the page would show them in another order than the line has them
+_LONGEST_WHOLE_WORD = 24  # columns
 _TAB_COLUMNS = 8
 _HANGING = "    "
 
@@ -51,6 +52,13 @@ class TypstText:
         if at < len(flat) or not parts:
             parts.append(_quoted(flat[at:]))
         return parts[0] if len(parts) == 1 else "{" + "; ".join(parts) + "}"
+
+    def heading(self, text: str) -> str:
+        """As `prose`, but words of CJK text stay whole: in display sizes a word cut in two reads badly."""
+        flat = self.shown(" ".join(text.split()))
+        if flat.isascii() or any(self.columns(word) > _LONGEST_WHOLE_WORD for word in flat.split()):
+            return self.prose(text)
+        return "{" + '; " "; '.join(f"box({_quoted(word)})" for word in flat.split()) + "}"
 
     def mono(self, text: str, *, columns: int, most_lines: int) -> tuple[str, bool]:
         """A Typst string literal of lines no wider than `columns`, and whether it holds all of `text`."""
