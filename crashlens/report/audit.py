@@ -74,7 +74,10 @@ def run_audit(
     from crashlens.report.percent import read_percent  # noqa: PLC0415
     from crashlens.report.typeset import typeset  # noqa: PLC0415
 
-    notebook = read_percent(_source(template))
+    try:
+        notebook = read_percent(_source(template))
+    except ValueError as error:
+        raise _unreadable(template, error) from error
     inject_parameters(notebook, parameters)
     notebook["metadata"]["crashlens"] = dict(meta)
     execute_notebook(notebook, folder=Path.cwd(), progress=progress)
@@ -111,9 +114,13 @@ def _source(template: Path) -> str:
         raise NoSuchInputError(
             f'There is no template "{template}"; nothing was run.', way_out="Name a py:percent file that is there."
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ReportError(
-            f'The template "{template}" cannot be read; nothing was run.',
-            facts=[("error", str(error))],
-            way_out="Name a py:percent file in UTF-8 that you may read.",
-        ) from error
+    except OSError as error:
+        raise _unreadable(template, error) from error
+
+
+def _unreadable(template: Path, error: Exception) -> ReportError:
+    return ReportError(
+        f'The template "{template}" cannot be read; nothing was run.',
+        facts=[("error", str(error))],
+        way_out="Name a py:percent file in UTF-8 that you may read.",
+    )

@@ -128,8 +128,8 @@ def _title_page(document: Document, labels: Labels, text: TypstText) -> str:
         for number, (finding, block) in enumerate(found)
     )
     return (
-        f"#title-page(shown-title: {text.heading(meta.title)}, kicker: {text.literal(meta.kicker)}, client: {text.literal(meta.client)}, "
-        f"client-label: {text.literal(labels['client'])}, facts: {facts}, "
+        f"#title-page(shown-title: {text.heading(meta.title)}, kicker: {text.literal(meta.kicker)}, "
+        f"client: {text.literal(meta.client)}, client-label: {text.literal(labels['client'])}, facts: {facts}, "
         f"synthetic: {text.literal(labels['synthetic'] if meta.synthetic else '')}, "
         f"promise: {text.literal(labels['promise'] if meta.version else '')}, "
         f"glance-label: {text.literal(labels['findings_at_a_glance'])}, glance: {glance})"

@@ -47,11 +47,22 @@ def _declared(notebook: NotebookNode) -> tuple[int, frozenset[str]]:
     cells = cast("list[dict[str, Any]]", notebook["cells"])
     for at, cell in enumerate(cells):
         if "parameters" in cell["metadata"].get("tags", []):
-            return at, frozenset(_assigned(ast.parse(cell["source"])))
+            return at, frozenset(_assigned(_parsed(cell["source"])))
     raise ReportError(
         "The template takes no parameters: it has no cell tagged `parameters`; nothing was run.",
         way_out='Start one cell of it with: # %% tags=["parameters"]',
     )
+
+
+def _parsed(source: str) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except SyntaxError as error:
+        raise ReportError(
+            "The cell of the template tagged `parameters` is not Python; nothing was run.",
+            facts=[("error", f"line {error.lineno} of the cell: {error.msg}")],
+            way_out="Write one assignment per line there.",
+        ) from error
 
 
 def _assigned(module: ast.Module) -> list[str]:

@@ -7,6 +7,7 @@ header between two `# ---` lines is skipped, magics stay comments. Source: jupyt
 import json
 import re
 import textwrap
+from itertools import pairwise
 from typing import Any, cast
 
 from nbformat import NotebookNode, from_dict  # pyright: ignore[reportUnknownVariableType]
@@ -32,7 +33,7 @@ def read_percent(text: str) -> NotebookNode:
     leading = "\n".join(lines[: starts[0]] if starts else lines).strip()
     if leading:
         cells.append(_cell("code", leading, [], ""))
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for start, end in pairwise([*starts, len(lines)]):
         marker = _MARKER.match(lines[start])
         rest = marker["rest"] if marker else ""
         kind = found[1] if (found := _KIND.search(rest)) else "code"

@@ -85,7 +85,18 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=40)
 @settings(max_examples=4, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.lists(ANY_TEXT, min_size=60, max_size=60))
 def test_any_text_compiles(texts: list[str]) -> None:
-    meta = Meta(texts[0] or "t", texts[1], "", None, datetime(2026, 1, 1, tzinfo=UTC), ZoneInfo("UTC"), "UTC", "0", "en", synthetic=False)
+    meta = Meta(
+        texts[0] or "t",
+        texts[1],
+        "",
+        None,
+        datetime(2026, 1, 1, tzinfo=UTC),
+        ZoneInfo("UTC"),
+        "UTC",
+        "0",
+        "en",
+        synthetic=False,
+    )
     blocks = [Heading(1, "all"), *(Note("info", item) for item in texts[::2]), *(Mono(item) for item in texts[1::2])]
     assert typeset(Document(meta, tuple(blocks))).startswith(b"%PDF-")
 

@@ -12,11 +12,15 @@ def braces(words: dict[str, str]) -> dict[str, list[str]]:
 def test_korean_labels_have_the_keys_and_fillings_of_the_english_ones() -> None:
     english, korean = load_labels("en"), load_labels("ko")
     assert braces(korean.words) == braces(english.words)
-    assert {g: set(members) for g, members in korean.groups.items()} == {g: set(members) for g, members in english.groups.items()}
+    assert {g: set(members) for g, members in korean.groups.items()} == {
+        g: set(members) for g, members in english.groups.items()
+    }
 
 
 def test_labels_state_no_cause() -> None:
-    text = " ".join([*load_labels("en").words.values(), *(w for g in load_labels("en").groups.values() for w in g.values())])
+    text = " ".join(
+        [*load_labels("en").words.values(), *(w for g in load_labels("en").groups.values() for w in g.values())]
+    )
     assert not re.search(r"\b(because|due to|caus\w*|leads? to)\b", text, re.IGNORECASE)
 
 

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import nbformat
-import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
@@ -212,8 +211,7 @@ META = {
 }
 
 
-@pytest.fixture
-def executed() -> NotebookNode:
+def make_executed() -> NotebookNode:
     """Every kind of output once."""
     return notebook(
         new_markdown_cell(
