@@ -15,7 +15,7 @@ from crashlens.report.visible import visible
 
 # CJK text breaks between any two characters by itself.
 _LONG_TOKEN = re.compile(r"[^\s\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffef]{19,}")
-_PIECE = re.compile(r"[^/\\_.,:;=@-]{1,9}[/\\_.,:;=@-]?|[/\\_.,:;=@-]")
+_PIECE = re.compile(r"[/\\_.,:;=@-]?[^/\\_.,:;=@-]{1,8}[/\\_.,:;=@-]?|[/\\_.,:;=@-]{1,9}")
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})  # the page would show them in another order than the line has them
 _LONGEST_WHOLE_WORD = 24  # columns
 _TAB_COLUMNS = 8
