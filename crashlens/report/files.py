@@ -1,0 +1,64 @@
+"""Output files: refused before the slow work where they would overwrite, complete or absent after it."""
+
+import os
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+
+from crashlens.errors import OutputExistsError, ReportError
+
+
+def check_outputs(paths: Sequence[Path], *, overwrite: bool) -> None:
+    """Whether all `paths` can be written.
+
+    Raises:
+        OutputExistsError: One of them is there already and `overwrite` was not asked for.
+        ReportError: Two of them are the same file, a folder is missing or not writable, or one is a folder itself.
+    """
+    if len({os.path.realpath(path) for path in paths}) < len(paths):
+        raise ReportError(
+            "Two outputs have the same name; nothing was written.",
+            facts=[("outputs", ", ".join(map(str, paths)))],
+            way_out="Give each output its own file name.",
+        )
+    for path in paths:
+        folder = path.parent
+        if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise ReportError(
+                f'"{path}" cannot be written; nothing was run.',
+                facts=[("folder", f"{folder}: {'there' if folder.is_dir() else 'not there'}")],
+                way_out="Name a file in a folder that exists and that you may write to.",
+            )
+        if path.exists() and not overwrite:
+            raise OutputExistsError(
+                f'"{path}" is already there; nothing was run.',
+                way_out="Name another file, or add --force to replace it.",
+            )
+
+
+def write_outputs(contents: dict[Path, bytes]) -> None:
+    """Write all files, each first under a name beside it; they appear only when all of them are complete.
+
+    Raises:
+        ReportError: The disk refused; no partial file is left behind.
+    """
+    written: dict[Path, Path] = {}
+    try:
+        for path, content in contents.items():
+            aside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+            written[path] = aside
+            with aside.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        for path, aside in written.items():
+            aside.replace(path)
+    except OSError as error:
+        raise ReportError(
+            "The report could not be written.",
+            facts=[("error", f"{error.strerror or error}: {error.filename or ''}")],
+            way_out="Free some space or name another folder, then run it again.",
+        ) from error
+    finally:
+        for aside in written.values():
+            aside.unlink(missing_ok=True)
