@@ -51,7 +51,7 @@ def find_hangs(scene: Scene) -> list[Hang]:
     hangs: list[Hang] = []
     for run in scene.runs:
         own = [record for record in scene.records if record.source_id in run.sources]
-        waits = sorted((record for record in own if record.rule_id == _WAITS), key=sort_key)
+        waits = _distinct(sorted((record for record in own if record.rule_id == _WAITS), key=sort_key))
         stuck = sorted((record for record in own if record.rule_id == _STUCK), key=sort_key)
         if waits or stuck:
             following = [
@@ -61,6 +61,18 @@ def find_hangs(scene: Scene) -> list[Hang]:
             ]
             hangs.append(Hang(run, waits, stuck, following))
     return hangs
+
+
+def _distinct(waits: list[LogRecord]) -> list[LogRecord]:
+    """Each wait once: the exception that ends the watchdog thread quotes its words again."""
+    seen: set[tuple[object, ...]] = set()
+    kept: list[LogRecord] = []
+    for record in waits:
+        key = (record.fields.get("group_rank"), record.seq, record.fields.get("op_type"), record.ran_ms)
+        if key not in seen or record.ran_ms is None or record.fields.get("group_rank") is None:
+            kept.append(record)
+        seen.add(key)
+    return kept
 
 
 def causal_relation(scene: Scene, hang: Hang) -> Relation | None:

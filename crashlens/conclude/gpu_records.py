@@ -12,7 +12,7 @@ from crashlens.catalog.xids import xid
 from crashlens.conclude.scene import Part, Scene, evidence_list, hosts_of, used, window_of
 from crashlens.conclude.wording import clock_text, compose
 from crashlens.findings import Finding, Role, Verdict
-from crashlens.timebase import from_us
+from crashlens.timebase import from_us, order
 
 _UNDECIDED = "unknown.insufficient_evidence"
 
@@ -167,7 +167,7 @@ def _compose(
         "xids": (f", {phrase}" if phrase else "") if story == "fallen_off_bus" else phrase,
         "catalog": next((f.sha256[:12] for f in catalog_versions() if f.name == "xids.toml"), ""),
     } | (values or {})
-    parts = [Part(record, _role(record, case), _note(record)) for record in case.records]
+    parts = [Part(record, _role(record, case, scene), _note(record)) for record in case.records]
     return compose(
         scene.lang, story, cause_id, verdict, filled,
         first_event=case.lead.place,
@@ -180,11 +180,13 @@ def _compose(
     )  # fmt: skip
 
 
-def _role(record: LogRecord, case: GpuCase) -> Role:
+def _role(record: LogRecord, case: GpuCase, scene: Scene) -> Role:
     if record is case.lead:
         return "first"
     about = xid(record.xid) if record.xid is not None else None
-    return "downstream" if about is not None and about.first_cause_class == "never_first" else "context"
+    reports = about is not None and about.first_cause_class == "never_first"
+    ordered = order(case.lead.written, record.written, skew_us=scene.context.skew_us)
+    return "downstream" if reports and ordered == "before" else "context"
 
 
 def _note(record: LogRecord) -> str:

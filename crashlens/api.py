@@ -1,0 +1,227 @@
+"""What a user calls: reading, opening, and a case with its verbs. The verbs of lower floors are attached here only."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from crashlens.analysis.coverage import coverage
+from crashlens.case import CaseData
+from crashlens.catalog.shipped import shipped_folder
+from crashlens.catalog.versions import catalog_versions
+from crashlens.conclude.answer import conclude
+from crashlens.errors import MissingExtraError, NoSuchInputError
+from crashlens.findings import Answer, Finding
+from crashlens.rules.load import shipped_rules
+from crashlens.schemas import Tables
+from crashlens.views.case_view import case_bundle, case_text
+from crashlens.views.coverage import coverage_view
+from crashlens.views.findings import FindingsView, findings_text, findings_view
+from crashlens.views.overview import clocks_view, digests_view, sources_view, versions_view
+from crashlens.views.scope import scope_view
+from crashlens.views.tables import Table
+
+if TYPE_CHECKING:
+    from crashlens.views.charts import Chart
+
+
+class Case(CaseData):
+    """Everything that was read, cut to a window: tables as polars frames, findings, coverage and charts.
+
+    Get one from `crashlens.read` or `crashlens.open`. A case is immutable; `window` returns another one.
+
+    >>> import crashlens as cl
+    >>> case = cl.read(cl.sample("throttled_then_xid94"), tz="UTC")
+    >>> case.findings()[0].cause
+    'gpu_hardware.uncorrectable_ecc'
+    """
+
+    @property
+    def sources(self) -> pl.DataFrame:
+        """One row per file: format, digest, zone, notices. See the reference page of tables for the columns."""
+        return self.table("sources")
+
+    @property
+    def events(self) -> pl.DataFrame:
+        """One row per record of a log, cut to the window."""
+        return self.table("events")
+
+    @property
+    def stamps(self) -> pl.DataFrame:
+        """One row per time stamp of a line with a record."""
+        return self.table("stamps")
+
+    @property
+    def samples(self) -> pl.DataFrame:
+        """One row per poll of one GPU, cut to the window; units stand in the column names."""
+        return self.table("samples")
+
+    @property
+    def metrics(self) -> pl.DataFrame:
+        """One row per value of any other named series, cut to the window."""
+        return self.table("metrics")
+
+    @property
+    def steps(self) -> pl.DataFrame:
+        """One row per training step that a line prints, cut to the window."""
+        return self.table("steps")
+
+    @property
+    def inventory(self) -> pl.DataFrame:
+        """One row per fact about a host or image."""
+        return self.table("inventory")
+
+    @property
+    def gpus(self) -> pl.DataFrame:
+        """One row per GPU as one source names it; `device_id` is the proven join over sources."""
+        return self.table("gpus")
+
+    @property
+    def clocks(self) -> pl.DataFrame:
+        """One row per clock of a source: how it maps to UTC, and how uncertain that is."""
+        return self.table("clocks")
+
+    @property
+    def gaps(self) -> pl.DataFrame:
+        """One row per run of missing values, with the reason the source gives."""
+        return self.table("gaps")
+
+    def findings(self, *, lang: str = "en") -> FindingsView:
+        """What the case shows, most important first: a sequence of `Finding` that displays itself.
+
+        Args:
+            lang: Language of the sentences, `en` or `ko`.
+        """
+        return findings_view(self._conclude(lang), lang=lang)
+
+    def coverage(self) -> Table:
+        """Which questions this evidence can decide, what each missing signal leaves open, what would collect it."""
+        return coverage_view(self._coverage)
+
+    def coverage_rows(self) -> pl.DataFrame:
+        """The rows behind `coverage`: one per question and signal, with state and share of samples."""
+        return self._coverage
+
+    def timeline(self, *, show_tz: str = "UTC", lang: str = "en") -> "Chart":
+        """Telemetry, training speed and log records on one time axis, the GPUs of the findings in colour.
+
+        Raises:
+            MissingExtraError: altair is not installed.
+            UnknownTimeZoneError: `show_tz` is not known here.
+        """
+        try:
+            from crashlens.views.charts import timeline  # noqa: PLC0415 - an optional part: altair draws it
+        except ImportError:
+            raise MissingExtraError(
+                "Charts need altair and vl-convert, which are not installed; nothing was drawn.",
+                way_out="pip install 'crashlens-gpu[notebook]'",
+            ) from None
+        return timeline(self._tables, findings=self._conclude(lang), window=self.cut, show_tz=show_tz)
+
+    def scope(self, *, show_tz: str = "UTC") -> Table:
+        """What an audit of this case rests on: window, hosts, GPUs, files, cadence."""
+        return scope_view(self._tables, self.cut, show_tz)
+
+    def read_sources(self) -> Table:
+        """Every file: what it was read as, its zone, and what was wrong with it."""
+        return sources_view(self._tables)
+
+    def digests(self) -> Table:
+        """SHA-256 of every file."""
+        return digests_view(self._tables)
+
+    def clock_table(self) -> Table:
+        """Every clock: how its times were placed in UTC, or that they were not."""
+        return clocks_view(self._tables)
+
+    def versions(self) -> Table:
+        """Digests of the rules and catalogs that the findings were made with."""
+        rules = shipped_rules()
+        files = [(item.name, item.sha256, item.rows) for item in catalog_versions()]
+        count = len(rules.rules) + len(rules.step_lines) + len(rules.sequences)
+        return versions_view([("rules", rules.digest, count), *files])
+
+    def answer(self, *, lang: str = "en") -> Answer:
+        """Findings, coverage and sources as one object; `to_json()` is the shape `crashlens.findings/1`."""
+        rows = self._coverage.to_dicts()
+        columns = ("path", "sha256", "format", "lines", "bytes", "state", "zone", "zone_from", "notices")
+        return Answer(self._conclude(lang), tuple(rows), tuple(self.sources.select(columns).to_dicts()))
+
+    def answer_text(self, *, lang: str = "en") -> str:
+        """Findings and what was read as plain text for a terminal."""
+        findings = findings_text(self._conclude(lang), lang=lang)
+        return "\n".join(["[crashlens findings]", "", findings, "", case_text(self._tables, self._coverage)])
+
+    def __repr__(self) -> str:
+        return case_text(self._tables, self._coverage)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        return case_bundle(self._tables, self._coverage)
+
+    @cached_property
+    def _tables(self) -> Tables:
+        return self.in_window()
+
+    @cached_property
+    def _coverage(self) -> pl.DataFrame:
+        return coverage(self._tables)
+
+    @cached_property
+    def _concluded(self) -> dict[str, tuple[Finding, ...]]:
+        return {}
+
+    def _conclude(self, lang: str) -> tuple[Finding, ...]:
+        if lang not in self._concluded:
+            self._concluded[lang] = conclude(self._tables, shipped_rules(), lang=lang)
+        return self._concluded[lang]
+
+
+def read(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    tz: str | Mapping[str, str] | None = None,
+    year: int | None = None,
+    progress: Callable[[str], None] = lambda _path: None,
+) -> Case:
+    """Read logs and telemetry exports.
+
+    Args:
+        paths: A file or folder, or several.
+        tz: IANA zone of local times, or a mapping of source glob to zone. Without it local times are not placed in
+            UTC: their order holds inside each file only.
+        year: Year of the first time that states none.
+        progress: Called with the path of each file before it is read.
+
+    Raises:
+        NoSuchInputError: A path is not there.
+        UnknownTimeZoneError: A zone is not known here; the message names close ones.
+    """
+    return Case.read(paths, tz=tz, year=year, progress=progress)
+
+
+def open_case(folder: str | os.PathLike[str]) -> Case:
+    """Open a case that `Case.save` wrote. Exported as `crashlens.open`.
+
+    Raises:
+        NoSuchInputError: There is no such folder.
+        NotACaseError: It is not a saved case, or one of another version.
+    """
+    return Case.open(folder)
+
+
+def sample(name: str) -> Path:
+    """The folder of a shipped synthetic incident, such as `throttled_then_xid94`.
+
+    Raises:
+        NoSuchInputError: There is none of that name; the message lists those there are.
+    """
+    folder = shipped_folder("sample_data")
+    known = sorted(item.name for item in folder.iterdir() if item.is_dir() and not item.name.startswith(("_", ".")))
+    if name not in known:
+        raise NoSuchInputError(
+            f'There is no sample "{name}".', facts=[("known", ", ".join(known))], way_out=f'cl.sample("{known[0]}")'
+        )
+    return folder / name

@@ -1,0 +1,56 @@
+"""`crashlens COMMAND`: which command, and what becomes of an error."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+from crashlens.cli.audit import add_audit
+from crashlens.cli.scan import add_scan
+from crashlens.errors import CrashlensError
+
+COULD_NOT = 2
+INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status. No stack trace reaches the user."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        status = int(options.run(options))
+        sys.stdout.flush()
+    except CrashlensError as error:
+        print(f"crashlens: {error}", file=sys.stderr)
+        return COULD_NOT
+    except KeyboardInterrupt:
+        print("crashlens: interrupted; nothing was written.", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): nobody is left to tell, and the interpreter must not try.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return COULD_NOT
+    except OSError as error:
+        print(f"crashlens: {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
+        return COULD_NOT
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="crashlens",
+        description="Turns what a dead or slow GPU job left behind into findings that can be checked line by line.",
+    )
+    parser.add_argument("--version", action="version", version=f"crashlens {_version()}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    add_scan(commands)
+    add_audit(commands)
+    return parser
+
+
+def _version() -> str:
+    try:
+        return version("crashlens-gpu")
+    except PackageNotFoundError:
+        return "from a checkout that is not installed"
