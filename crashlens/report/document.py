@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import mistune
 
-from crashlens.report.blocks import Block, Document, FindingList, Heading, Meta, Prose, Token
+from crashlens.report.blocks import Block, Document, FindingList, Grid, Heading, Meta, Picture, Prose, Token
 from crashlens.report.fields import Fields, window_of
 from crashlens.report.outputs import joined, read_output, zone_or_utc
 from crashlens.report.words import Labels, load_labels
@@ -29,7 +29,8 @@ def read_document(notebook: dict[str, Any], *, name: str) -> Document:
     lone_title = _lone_title(blocks)
     if lone_title is not None:
         blocks = _raised(blocks[1:])
-    return Document(_meta(meta, labels, lone_title or _first_heading(blocks) or name, lone_title), tuple(blocks))
+    title = lone_title or _first_heading(blocks) or name
+    return Document(_meta(meta, labels, title, lone_title), tuple(_named_once(blocks)))
 
 
 def plain_text(tokens: list[Token]) -> str:
@@ -130,6 +131,18 @@ def _raised(blocks: list[Block]) -> list[Block]:
         else:
             raised.append(block)
     return raised
+
+
+def _named_once(blocks: list[Block]) -> Iterator[Block]:
+    """Blocks in which a table or picture does not repeat the heading that it stands under."""
+    heading = ""
+    for block in blocks:
+        if isinstance(block, Heading):
+            heading = block.text
+        if isinstance(block, Grid | Picture) and block.title.strip().casefold() == heading.casefold():
+            yield replace(block, title="")
+        else:
+            yield block
 
 
 def _first_heading(blocks: list[Block]) -> str:

@@ -5,6 +5,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -67,11 +68,22 @@ def execute_notebook(notebook: NotebookNode, *, folder: Path, progress: Callable
         )
         try:
             # The kernel writes notices about itself to its error stream; they are kept for the case that it dies.
-            asyncio.run(client.async_execute(stderr=kernel_errors))
+            _wait(lambda: asyncio.run(client.async_execute(stderr=kernel_errors)))
         except CellExecutionError:
             raise _failed(notebook, titles) from None
         except (DeadKernelError, CellTimeoutError, RuntimeError, OSError) as error:
             raise _no_kernel(error, kernel_errors) from error
+
+
+def _wait(work: Callable[[], object]) -> None:
+    """Do `work`, which starts an event loop: in a thread of its own where one runs already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        work()
+        return
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        thread.submit(work).result()
 
 
 def cell_titles(notebook: NotebookNode) -> dict[int, str]:

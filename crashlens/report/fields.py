@@ -60,12 +60,16 @@ class Fields:
 
 
 def moment(text: str) -> datetime | None:
-    """The aware datetime that ISO 8601 `text` states, or None: a time without an offset is not one moment."""
+    """The moment that ISO 8601 `text` states, in UTC.
+
+    None where it states none: a time without an offset is not one moment, and outside of 1971 to 9998 neither a PDF
+    nor every time zone can hold it.
+    """
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return found.astimezone(UTC) if found.tzinfo else None
+    return found.astimezone(UTC) if found.tzinfo and 1970 < found.year < 9999 else None
 
 
 def moment_text(when: datetime, zone: ZoneInfo) -> str:

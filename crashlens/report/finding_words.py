@@ -61,7 +61,11 @@ EFFECT_HEADS = ("metric", "subject", "before", "after", "ratio", "interval", "va
 
 def threshold_text(threshold: Fields, labels: Labels) -> str:
     """Name, value, unit and source of one threshold."""
-    value = " ".join(word for word in (threshold.text("value"), threshold.text("unit")) if word)
+    number = threshold.number("value")
+    unit = threshold.text("unit")
+    value = " ".join(
+        [labels["unknown"] if number is None else number_text(number), *([unit] if unit not in ("", "1") else [])]
+    )
     source = labels["threshold_source"].replace("{source}", threshold.text("source"))
     return f"{threshold.text('name')} = {value} ({source})"
 

@@ -1,3 +1,5 @@
+import asyncio
+import importlib.util
 import json
 import re
 from pathlib import Path
@@ -7,7 +9,7 @@ import nbformat
 import pypdfium2
 import pytest
 
-from crashlens.errors import NoSuchInputError, OutputExistsError, ReportError
+from crashlens.errors import MissingExtraError, NoSuchInputError, OutputExistsError, ReportError
 from crashlens.report.audit import AuditResult, run_audit
 
 TEMPLATE = """# %% [markdown]
@@ -124,6 +126,25 @@ def test_an_existing_output_is_replaced_when_that_is_asked_for(tmp_path: Path) -
     (tmp_path / "a.pdf").write_text("old", encoding="utf-8")
     result, _ = audit(tmp_path, {}, overwrite=True)
     assert result.pdf.read_bytes().startswith(b"%PDF-")
+
+
+def test_it_runs_inside_a_notebook_whose_event_loop_runs_already(tmp_path: Path) -> None:
+    async def cell() -> AuditResult:
+        return audit(tmp_path, {})[0]
+
+    assert asyncio.run(cell()).pdf.is_file()
+
+
+def test_missing_packages_are_named_before_anything_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name, *rest: None if name in ("typst", "nbclient") else find_spec(name, *rest),
+    )
+    with pytest.raises(MissingExtraError, match="nbclient, typst") as caught:
+        audit(tmp_path, {})
+    assert "pip install 'crashlens-gpu[pdf]'" in str(caught.value)
 
 
 def test_an_unknown_parameter_stops_the_run(tmp_path: Path) -> None:

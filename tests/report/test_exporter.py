@@ -169,6 +169,18 @@ def test_the_document_can_be_navigated(made: bytes) -> None:
         assert f"Page {number} of {len(document)}" in text
 
 
+def test_a_table_does_not_repeat_the_heading_it_stands_under() -> None:
+    nb = notebook(
+        new_markdown_cell("# Sources\n\n# More"),
+        code("t", shown(table=table_bundle())),
+        new_markdown_cell("# sources"),
+        code("t", shown(table=table_bundle())),
+    )
+    text = flat(export(nb))
+    assert "2 More Sources Path" in text
+    assert "3 sources Path" in text
+
+
 def test_the_header_row_of_a_long_table_repeats() -> None:
     pdf = export(notebook(new_markdown_cell("# T"), code("t", shown(table=table_bundle(90)))))
     with_rows = [text for text in pages(pdf) if "train.log" in text]
