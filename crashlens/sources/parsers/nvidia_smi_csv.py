@@ -122,8 +122,7 @@ def _plan(columns: list[tuple[str, str]]) -> Plan:
     facts: list[tuple[int, str]] = []
     metrics: list[tuple[int, str, str]] = []
     reasons: list[tuple[int, ReasonColumn]] = []
-    best: dict[str, tuple[int, FieldAlias, Signal]] = {}
-    spare: list[int] = []
+    found: list[tuple[int, FieldAlias, Signal]] = []
     for place, (name, unit) in enumerate(columns):
         role, part, alias = field_role(FAMILY, name), reason_column(FAMILY, name), field_alias(FAMILY, name)
         if role == "fact":
@@ -135,15 +134,13 @@ def _plan(columns: list[tuple[str, str]]) -> Plan:
         elif part is not None:
             reasons.append((place, part))
         elif alias is not None and (alias := _in_header_unit(alias, unit)) is not None:
-            held = best.get(alias.signal)
-            if held is None or alias.rank < held[1].rank:
-                best[alias.signal] = (place, alias, signal(alias.signal))
-                spare += [held[0]] if held else []
-            else:
-                spare.append(place)
+            found.append((place, alias, signal(alias.signal)))
         else:
             metrics.append((place, name[:LONGEST_TEXT], unit))
-    metrics += [(place, columns[place][0], columns[place][1]) for place in sorted(spare)]
+    found.sort(key=lambda entry: entry[1].rank)
+    first = {item.name: place for place, _, item in reversed(found)}
+    spare = sorted(place for place, _, item in found if first[item.name] != place)
+    metrics += [(place, columns[place][0], columns[place][1]) for place in spare]
     return Plan(
         width=len(columns),
         time=roles.get("time"),
@@ -152,7 +149,7 @@ def _plan(columns: list[tuple[str, str]]) -> Plan:
         index=roles.get("nvml_index"),
         model=roles.get("model"),
         host=roles.get("host"),
-        signals=tuple(best.values()),
+        signals=tuple(found),
         reasons=tuple(reasons),
         metrics=tuple(metrics),
         facts=tuple(facts),
