@@ -358,7 +358,7 @@ def _joined_runs(runs: pl.DataFrame) -> pl.DataFrame:
         .group_by(*keys, "run", maintain_order=True)
         .agg(
             pl.first("state", "raw", "first_line"),
-            last_line=pl.last("last_line"),
+            last_line=pl.max("last_line"),
             values=pl.sum("values"),
         )
         .drop("run")

@@ -98,6 +98,20 @@ def test_header_again_blank_lines_sentences_and_a_cut_last_row() -> None:
     assert "Line 11 is the last one and has no line end: its last value may be cut short." in got.out.notices
 
 
+def test_a_header_before_every_row_as_a_loop_appends_it(tmp_path: Path) -> None:
+    pair = TWO + "2026/10/01 08:00:00.000, 0, [N/A], 7 %\n"
+    got = text(tmp_path, pair * 3)
+    assert got.column("line") == [2, 4, 6]
+    assert got.gaps() == [("s1:0", "power_draw_w", 2, 6, 3, "not_supported", "[N/A]")]
+
+
+def test_headers_without_end_are_not_followed(tmp_path: Path) -> None:
+    content = "".join(f"index, power.draw [W], x{n}\n0, 70 W, 1\n" for n in range(70))
+    got = text(tmp_path, content)
+    assert got.table("samples").height == 64
+    assert got.out.unread_count == 6
+
+
 def test_a_file_without_an_identity_column_is_one_gpu(tmp_path: Path) -> None:
     got = text(
         tmp_path, "timestamp, power.draw [W]\n2024/10/30 18:42:33.189, 22.89 W\n2024/10/30 18:42:33.239, 22.73 W\n"
