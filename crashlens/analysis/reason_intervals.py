@@ -95,15 +95,14 @@ def class_intervals(intervals: pl.DataFrame) -> pl.DataFrame:
     need(intervals, *_INTERVAL)
     masks = [int(mask) for mask in intervals["clocks_event_reasons"].drop_nulls().unique()]
     named = pl.DataFrame(
-        {"clocks_event_reasons": masks, "reason_class": [sorted(classes(mask)) for mask in masks]},
-        schema={"clocks_event_reasons": pl.UInt64, "reason_class": pl.List(pl.String)},
+        [(mask, name) for mask in masks for name in sorted(classes(mask))],
+        schema={"clocks_event_reasons": pl.UInt64, "reason_class": pl.String},
+        orient="row",
     )
     part = ["gpu_key", "clock_id", "reason_class"]
     keys = [*part, "start_us", "first_line"]
     return (
         intervals.join(named, on="clocks_event_reasons", how="inner")
-        .explode("reason_class", empty_as_null=True)
-        .drop_nulls("reason_class")
         .sort(keys)
         .with_columns(run=(pl.col("start_us") != pl.col("end_us").shift(1).over(part)).fill_null(value=True).cum_sum())
         .group_by("run", maintain_order=True)

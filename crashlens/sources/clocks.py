@@ -37,6 +37,8 @@ class _Seen:
     last_line: int
     stamps: int = 0
     uncertainty_us: int = 0
+    backwards: int = 0
+    backwards_line: int = 0
     hosts: set[str] = field(default_factory=set[str])
 
 
@@ -104,6 +106,12 @@ class ClockReader:
             for clock_id, seen in self._seen.items()
         ]
         self._out.rows("clocks", self._out.schemas["clocks"].frame(rows))
+        for seen in self._seen.values():
+            if seen.backwards:
+                self._out.notice(
+                    f"Line {seen.backwards_line}: the clock runs backwards there ({seen.backwards:,} times in all); "
+                    "order holds between two such lines only."
+                )
         if any(seen.kind == "local" and seen.zone is None for seen in self._seen.values()):
             self._out.notice(
                 "Its times are local wall time without a zone: they keep their order inside this file and are not "
@@ -171,7 +179,8 @@ class ClockReader:
         before = pl.col("clock_us").shift(1, fill_value=self._last.get(clock_id, int(part["clock_us"][0])))
         back = part.filter(before - pl.col("clock_us") > BACKWARDS_US)
         if back.height:
-            self._out.notice(f"Line {back['line'][0]}: the clock runs backwards there; order holds up to it only.")
+            seen.backwards += back.height
+            seen.backwards_line = seen.backwards_line or int(back["line"][0])
         self._last[clock_id] = int(part["clock_us"][-1])
 
     def _how(self, clock: str) -> tuple[str, str, str | None]:

@@ -4,6 +4,7 @@ A `Plan` says what the columns under one header mean; `PollWriter` turns blocks 
 `clocks`, `metrics` and `inventory`. Memory is one block plus one entry per GPU and per run of missing values.
 """
 
+import re
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -26,6 +27,7 @@ from crashlens.sources.clocks import ClockReader
 from crashlens.sources.writer import TableWriter
 
 _UUID = r"^(?:GPU|MIG)-[0-9A-Za-z-]{1,80}$"
+_REDACTED = re.compile(r"^(?:GPU|MIG)-[0-]+$")  # zeros stand for an id that was taken out: no proof of identity
 _PCI = r"^(?:[0-9a-f]{4})?(?<bus>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2})(?:\.[0-9a-f])?$"
 _INDEX = r"^[0-9]{1,4}$"
 _UNTIMED = {"clock_id": pl.String(), "clock_us": pl.Int64(), "time_utc": UTC_US, "uncertainty_us": pl.Int64()}
@@ -44,7 +46,8 @@ class Plan:
         index: Column of the NVML index.
         model: Column of the GPU model.
         host: Column of the host.
-        signals: Column, what it means, and the signal.
+        signals: Column, what it means, and the signal. Where several columns mean one signal the first that holds any
+            value in a block fills it.
         reasons: Column and the part of the clocks event reasons that it holds.
         metrics: Column, name and unit of numbers that are no signal.
         labels: Column and name of text kept where it changes.
@@ -110,8 +113,9 @@ class PollWriter:
             times = self._clock.place(cells[str(plan.time)], lines, base["host"])
             base = pl.concat([base, times], how="horizontal")
         values = {name: column.values for name, (_, column) in columns.items()}
-        kinds = (alias.power_draw_kind for _, alias, item in plan.signals if item.name == "power_draw_w")
-        kind = next(kinds, "") or (plan.power_draw_kind if "power_draw_w" in columns else "")
+        told = columns.get("power_draw_w", ("", None))[0]
+        kinds = (alias.power_draw_kind for place, alias, _ in plan.signals if str(place) == told)
+        kind = next(kinds, "") or (plan.power_draw_kind if told else "")
         samples = base.with_columns(**values, power_draw_kind=pl.lit(kind or None, pl.String))
         if known is not None:
             samples = samples.with_columns(clocks_event_reasons_known=known)
@@ -205,7 +209,7 @@ class PollWriter:
         uuid = row["uuid"]
         in_mig = isinstance(uuid, str) and uuid.startswith("MIG-")
         facts = {
-            "device_id": uuid,
+            "device_id": None if isinstance(uuid, str) and _REDACTED.match(uuid) else uuid,
             "gpu_uuid": None if in_mig else uuid,
             "mig_uuid": uuid if in_mig else None,
             "pci_bus_id": row["pci"],
@@ -280,6 +284,8 @@ def _read(plan: Plan, cells: pl.DataFrame) -> tuple[dict[str, tuple[str, ReadCol
     found: dict[str, tuple[str, ReadColumn]] = {}
     known: pl.Series | None = None
     for place, alias, item in plan.signals:
+        if item.name in found and not _is_blank(found[item.name][1]):
+            continue
         text = cells[str(place)]
         if item.dtype == pl.String:
             column = read_texts(text)
@@ -288,11 +294,16 @@ def _read(plan: Plan, cells: pl.DataFrame) -> tuple[dict[str, tuple[str, ReadCol
             known = join_reasons(column, None, (), cells.height)[1]
         else:
             column = read_numbers(text, item, alias, blanks=plan.blanks)
-        found[item.name] = (str(place), column)
+        if item.name not in found or not _is_blank(column):
+            found[item.name] = (str(place), column)
     if plan.reasons:
         place, joined, known = _reasons(plan, cells)
         found["clocks_event_reasons"] = (place, joined)
     return found, known
+
+
+def _is_blank(column: ReadColumn) -> bool:
+    return column.values.null_count() == column.values.len()
 
 
 def _reasons(plan: Plan, cells: pl.DataFrame) -> tuple[str, ReadColumn, pl.Series]:
@@ -347,7 +358,7 @@ def _joined_runs(runs: pl.DataFrame) -> pl.DataFrame:
         .group_by(*keys, "run", maintain_order=True)
         .agg(
             pl.first("state", "raw", "first_line"),
-            last_line=pl.last("last_line"),
+            last_line=pl.max("last_line"),
             values=pl.sum("values"),
         )
         .drop("run")

@@ -8,6 +8,7 @@ without a zone. A spreadsheet saves the same file with `;` and decimal commas. S
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import polars as pl
 
@@ -31,6 +32,8 @@ from crashlens.sources.writer import TableWriter
 FAMILY = "nvidia_smi_query"
 HEAD_LINES = 20  # a wrapper may print a stamp or a warning first; further down it is another kind of file
 MOST_COLUMNS = 1024  # driver 610 offers 241
+LONGEST_HEADER = 64 * 1024
+MOST_HEADERS = 64  # different ones in one file; a sampler started in a loop repeats the same one before every row
 
 _NAME = re.compile(r"^\"?([A-Za-z][A-Za-z0-9_.]{0,79})(?: ?\[([^\[\]]{1,16})\])?\"?$")
 _CONTINENTAL = r"([0-9]),([0-9])"
@@ -45,25 +48,31 @@ class _Header:
 def sniff(head: bytes) -> float:
     """How surely `head` (the first 64 KiB) is such a CSV, 0 to 1. Never raises."""
     lines = [line for line in head.decode("utf-8", "replace").split("\n") if line.strip()]
-    return 0.95 if any(_header(line) for line in lines[:HEAD_LINES]) else 0.0
+    return 0.95 if any(_header(line[:LONGEST_HEADER]) for line in lines[:HEAD_LINES]) else 0.0
 
 
 def parse(member: Member, out: TableWriter) -> None:
     """Write the rows of `member`; a line that does not fit its header is counted. Nothing raises for what it holds."""
     polls = PollWriter(out, clock := ClockReader(out, "local"))
     header: _Header | None = None
+    headers: set[_Header] = set()
     ended = True
     last = 0
     for block in member.blocks():
         texts = block.data.decode("utf-8", "replace").split("\n")
         ended = texts[-1] == ""
         texts = texts[:-1] if ended else texts
-        starts = [(place, found) for place, text in enumerate(texts) if (found := _header(text))]
-        bounds = [place for place, _ in starts] + [len(texts)]
-        _rows(out, polls, header, texts[: bounds[0]], block.first_line)
-        for (place, found), end in zip(starts, bounds[1:], strict=True):
-            header = found
-            _rows(out, polls, header, texts[place + 1 : end], block.first_line + place + 1)
+        under: dict[_Header | None, list[int]] = {}
+        for place, text in enumerate(texts):
+            found = _header(text) if len(text) <= LONGEST_HEADER else None
+            if found is None:
+                under.setdefault(header, []).append(place)
+            elif found in headers or len(headers) < MOST_HEADERS:
+                headers.add(header := found)
+            else:
+                header = None
+        for of, places in under.items():
+            _rows(out, polls, of, [texts[place] for place in places], [block.first_line + place for place in places])
         last = block.first_line + len(texts) - 1
     if not ended:
         out.notice(f"Line {last} is the last one and has no line end: its last value may be cut short.")
@@ -71,15 +80,12 @@ def parse(member: Member, out: TableWriter) -> None:
     clock.close()
 
 
-def _rows(out: TableWriter, polls: PollWriter, header: _Header | None, texts: list[str], first_line: int) -> None:
-    lines = pl.DataFrame(
-        {"text": pl.Series(texts, dtype=pl.String), "line": range(first_line, first_line + len(texts))},
-        schema={"text": pl.String, "line": pl.UInt32},
-    )
+def _rows(out: TableWriter, polls: PollWriter, header: _Header | None, texts: list[str], numbers: list[int]) -> None:
+    lines = pl.DataFrame({"text": texts, "line": numbers}, schema={"text": pl.String, "line": pl.UInt32})
     lines = lines.with_columns(pl.col("text").str.strip_chars(" \t\r\x00\ufeff")).filter(pl.col("text") != "")
     if header is None:
         for line in lines["line"]:
-            out.unread(line, "it stands before the first header")
+            out.unread(line, "no header that could be read stands before it")
         return
     if not lines.height:
         return
@@ -87,16 +93,17 @@ def _rows(out: TableWriter, polls: PollWriter, header: _Header | None, texts: li
     fits = counts == header.plan.width
     for line, count in zip(lines["line"].filter(~fits), counts.filter(~fits), strict=True):
         out.unread(line, f"{count} cells under {header.plan.width} column names")
-    cells, numbers = cells.filter(fits), lines["line"].filter(fits)
+    cells = cells.filter(fits)
     if header.delimiter != ",":
         cells = cells.with_columns(pl.all().str.replace(_CONTINENTAL, "$1.$2"))
         out.notice(
             "Its cells are separated by something other than a comma; a comma between digits is read as a point."
         )
     if cells.height:
-        polls.block(header.plan, numbers, cells)
+        polls.block(header.plan, lines["line"].filter(fits), cells)
 
 
+@lru_cache(maxsize=MOST_HEADERS)
 def _header(text: str) -> _Header | None:
     """What `text` says as a header, or None where it is a row, a sentence or another kind of CSV."""
     first = text[:1]
@@ -122,8 +129,7 @@ def _plan(columns: list[tuple[str, str]]) -> Plan:
     facts: list[tuple[int, str]] = []
     metrics: list[tuple[int, str, str]] = []
     reasons: list[tuple[int, ReasonColumn]] = []
-    best: dict[str, tuple[int, FieldAlias, Signal]] = {}
-    spare: list[int] = []
+    found: list[tuple[int, FieldAlias, Signal]] = []
     for place, (name, unit) in enumerate(columns):
         role, part, alias = field_role(FAMILY, name), reason_column(FAMILY, name), field_alias(FAMILY, name)
         if role == "fact":
@@ -135,15 +141,13 @@ def _plan(columns: list[tuple[str, str]]) -> Plan:
         elif part is not None:
             reasons.append((place, part))
         elif alias is not None and (alias := _in_header_unit(alias, unit)) is not None:
-            held = best.get(alias.signal)
-            if held is None or alias.rank < held[1].rank:
-                best[alias.signal] = (place, alias, signal(alias.signal))
-                spare += [held[0]] if held else []
-            else:
-                spare.append(place)
+            found.append((place, alias, signal(alias.signal)))
         else:
             metrics.append((place, name[:LONGEST_TEXT], unit))
-    metrics += [(place, columns[place][0], columns[place][1]) for place in sorted(spare)]
+    found.sort(key=lambda entry: entry[1].rank)
+    first = {item.name: place for place, _, item in reversed(found)}
+    spare = sorted(place for place, _, item in found if first[item.name] != place)
+    metrics += [(place, columns[place][0], columns[place][1]) for place in spare]
     return Plan(
         width=len(columns),
         time=roles.get("time"),
@@ -152,7 +156,7 @@ def _plan(columns: list[tuple[str, str]]) -> Plan:
         index=roles.get("nvml_index"),
         model=roles.get("model"),
         host=roles.get("host"),
-        signals=tuple(best.values()),
+        signals=tuple(found),
         reasons=tuple(reasons),
         metrics=tuple(metrics),
         facts=tuple(facts),
