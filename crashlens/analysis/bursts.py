@@ -6,6 +6,7 @@ from crashlens.analysis.records import LogRecord, seconds_between, sort_key
 from crashlens.catalog.xids import xid
 from crashlens.timebase import order
 
+UNNUMBERED = 10_000  # a record without an Xid number says less than its twin with one
 NEVER_FIRST = 9  # rank of records that only report what another one did
 
 
@@ -68,7 +69,9 @@ def leading_record(records: list[LogRecord], *, skew_us: int) -> LogRecord:
         for one in ranked
         if not any(order(other.written, one.written, skew_us=skew_us) == "before" for other in ranked)
     ]
-    return min(not_later or ranked, key=lambda record: (_is_child(record, ranked), record.xid or 0, sort_key(record)))
+    return min(
+        not_later or ranked, key=lambda record: (_is_child(record, ranked), record.xid or UNNUMBERED, sort_key(record))
+    )
 
 
 def _is_child(record: LogRecord, others: list[LogRecord]) -> bool:

@@ -18,6 +18,7 @@ from crashlens.findings import Effect, Evidence, Finding, Place, Role
 from crashlens.timebase import Window, from_us
 
 SEED = 20261201
+MOST_TURNS = 5  # samples shown per finding
 _TURN = "telemetry.clocks_event_reasons"
 _HELD = ("thermal", "power_brake", "ambiguous")
 
@@ -47,6 +48,14 @@ class Held:
         """The largest of a share over the GPUs; None where no GPU has it."""
         values = [float(str(row[column])) for row in self.shares if row[column] is not None]
         return max(values, default=None)
+
+    def share_range(self, column: str) -> str:
+        """A share over the GPUs as a percentage, or as a range where they differ."""
+        values = [float(str(row[column])) for row in self.shares if row[column] is not None]
+        if not values:
+            return "?"
+        low, high = f"{100 * min(values):.1f}", f"{100 * max(values):.1f}"
+        return f"{low} %" if low == high else f"{low} to {high} %"
 
 
 def conclude_clocks_power(scene: Scene) -> list[Finding]:
@@ -177,14 +186,12 @@ def _cap_without_limit(scene: Scene, samples: pl.DataFrame, held: Held, headroom
         if not samples[name].count()
     ]
     absent += [] if scene.tables.steps.height else [say(lang, "signals", "step_time")]
-    low, high = headroom["power_draw_w"].min(), headroom["power_draw_w"].max()
     values: dict[str, object] = {
         "gpus": scene.gpus_phrase(list(held.gpu_keys)),
-        "share": _percent(held.share("share")),
-        "share_loaded": _percent(held.share("loaded_share")),
-        "draw_w": f"{float(str(low)):.0f}-{float(str(high)):.0f} W"
-        if low is not None
-        else say(lang, "words", "unknown"),
+        "share": held.share_range("share"),
+        "share_loaded": held.share_range("loaded_share"),
+        "draw_w": _watts(lang, headroom),
+        "thermal": _thermal_bits(lang, samples),
         "missing": listed(lang, absent),
     }
     return compose(
@@ -196,6 +203,22 @@ def _cap_without_limit(scene: Scene, samples: pl.DataFrame, held: Held, headroom
         rule_ids=(_TURN,),
         thresholds=used("thermal_share_of_loaded", "loaded_utilization_ratio", "power_cap_draw_ratio"),
     )  # fmt: skip
+
+
+def _watts(lang: str, headroom: pl.DataFrame) -> str:
+    low, high = headroom["power_draw_w"].min(), headroom["power_draw_w"].max()
+    if low is None or high is None:
+        return say(lang, "words", "unknown")
+    ends = f"{float(str(low)):.0f}", f"{float(str(high)):.0f}"
+    return f"{ends[0]} W" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} W"
+
+
+def _thermal_bits(lang: str, samples: pl.DataFrame) -> str:
+    rows = measure_reason_shares(samples, loaded_utilization_ratio=0.0).filter(pl.col("reason_class") == "thermal")
+    told, seen = int(rows["samples"].sum()), int(rows["set"].sum())
+    if not told:
+        return say(lang, "thermal_bits", "not_reported")
+    return say(lang, "thermal_bits", "some", share=_percent(seen / told)) if seen else say(lang, "thermal_bits", "none")
 
 
 def _configured(scene: Scene, _samples: pl.DataFrame, held: Held) -> Finding | None:
@@ -310,7 +333,7 @@ def _turn_evidence(scene: Scene, held: Held, *, lead: Role = "first") -> tuple[E
         item = Evidence(place, "context", row["text"], _TURN, row["time_utc"], note)
         found.append((row["clock_us"] if row["clock_us"] is not None else row["line"], row["line"], fields, item))
     found.sort(key=lambda entry: entry[:2])
-    shown = [entry[3] for entry in found][:8]
+    shown = [entry[3] for entry in found][:MOST_TURNS]
     if shown:
         head = shown[0]
         shown[0] = Evidence(head.place, lead, head.text, head.rule_id, head.time_utc, head.note)

@@ -16,7 +16,9 @@ from crashlens.rules.model import RuleSet
 from crashlens.schemas import Tables
 from crashlens.timebase import Instant, Window, from_us, to_us
 
+MOST_NAMED = 3  # GPUs named in a sentence
 MOST_EVIDENCE = 14  # lines shown per finding; the rest is counted
+MOST_OF_A_KIND = 3  # of one rule in one role: the fourth timeout says nothing that the first three did not
 
 
 class Part(NamedTuple):
@@ -56,13 +58,17 @@ class Scene:
         return say(self.lang, "words", "at_time", time=clock_text(from_us(record.written.utc_us)))
 
     def gpus_phrase(self, gpu_keys: list[str | None]) -> str:
-        """GPUs as one phrase."""
+        """GPUs as one phrase; many are counted, since the facts of the finding name them all."""
         names = list(dict.fromkeys(self.device_names.get(key, key) for key in gpu_keys if key))
+        if len(names) > MOST_NAMED:
+            return say(self.lang, "words", "many_gpus", number=len(names))
         return listed(self.lang, [say(self.lang, "words", "gpu", gpu=name) for name in names])
 
     def devices(self, gpu_keys: list[str | None]) -> tuple[str, ...]:
-        """Names of GPUs, each once."""
-        return tuple(dict.fromkeys(self.device_names.get(key, key) for key in gpu_keys if key))
+        """What proves a GPU, each once: UUID, else PCI bus id, else what the source calls it."""
+        known, pci = self.context.device_by_gpu, self.context.pci_by_gpu
+        named = self.device_names
+        return tuple(dict.fromkeys(known.get(key) or pci.get(key) or named.get(key, key) for key in gpu_keys if key))
 
 
 def build_scene(tables: Tables, rule_set: RuleSet, *, lang: str) -> Scene:
@@ -104,7 +110,13 @@ def evidence_list(scene: Scene, first: LogRecord | None, parts: list[Part]) -> t
         chosen.setdefault((part.record.place.source, part.record.place.line, part.record.n), part)
     ordered = sorted(chosen.values(), key=lambda part: (part.record is not first, sort_key(part.record)))
     counters = [part for part in ordered if part.role == "counter"]
-    others = [part for part in ordered if part.role != "counter"]
+    others: list[Part] = []
+    kinds: dict[tuple[str, str], int] = {}
+    for part in ordered:
+        kind = (part.record.rule_id, part.role)
+        kinds[kind] = kinds.get(kind, 0) + 1
+        if part.role != "counter" and (kinds[kind] <= MOST_OF_A_KIND or part.record.rule_id == "kernel.xid"):
+            others.append(part)
     room = max(1, MOST_EVIDENCE - len(counters[:4]))
     shown = [evidence_of(*part) for part in (*others[:room], *counters[:4])]
     left = len(ordered) - len(shown)

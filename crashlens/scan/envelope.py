@@ -168,8 +168,10 @@ _KERNEL_START = re.compile(r"\s*(?:NVRM|nvidia-nvswitch\d*|nvidia-modeset|nvidia
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]{0,32}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,512}(?:\x07|\x1b\\)|[@-Z\\-_])")
 
 
-def strip_ansi(data: bytes) -> bytes:
-    """`data` without terminal escape sequences; line ends stay where they are."""
+def strip_unprinted(data: bytes) -> bytes:
+    """`data` without terminal escape sequences and NUL bytes; line ends stay where they are."""
+    if b"\x00" in data:
+        data = data.replace(b"\x00", b"")
     return _ANSI.sub(b"", data) if b"\x1b" in data else data
 
 

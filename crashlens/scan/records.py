@@ -11,7 +11,7 @@ from itertools import islice
 
 from crashlens.rules.matcher import ERROR_WORDS, LiteralMatcher, Matcher
 from crashlens.rules.model import Record, Rule, RuleSet, StepLine
-from crashlens.scan.envelope import Peeled, peel, strip_ansi
+from crashlens.scan.envelope import Peeled, peel, strip_unprinted
 from crashlens.scan.member import Block
 
 LONGEST_SEGMENT = 16 * 1024  # of a longer stretch the start and the end are searched: no record is longer
@@ -87,7 +87,7 @@ class RecordReader:
         yield from self._close_all()
 
     def _read_block(self, block: Block) -> Iterator[Hit]:
-        data = strip_ansi(block.data)
+        data = strip_unprinted(block.data)
         raw = block.data if data is not block.data else b""
         raw_lines = raw.split(b"\n") if raw else []
         at, line = 0, block.first_line

@@ -25,7 +25,7 @@ _STEP_VALUES = ("step_time_s", "tokens_per_s", "samples_per_s", "mfu_ratio", "lo
 
 @dataclass
 class ClockUse:
-    """How one clock of a source was used: lines, resolution, hosts."""
+    """How one clock of a source was used: lines, resolution, hosts, and whether a record has no better stamp."""
 
     kind: StampKind
     first_line: int
@@ -34,6 +34,7 @@ class ClockUse:
     uncertainty_us: int = 0
     hosts: set[str | None] = field(default_factory=set[str | None])
     last_us: int | None = None
+    needed: bool = False
 
 
 @dataclass
@@ -124,6 +125,7 @@ class RowBuilder:
             self.stamps.append({"line": line, "layer": stamp.layer} | {k: placed[k] for k in ("clock_id", "clock_us")})
             if stamp is best:
                 row |= placed
+                self.clocks[str(placed["clock_id"])].needed = True
         return row
 
     def _place(self, stamp: Stamp, line: int, host: str | None) -> dict[str, object]:
@@ -199,7 +201,7 @@ def _nearest_year(clock_us: int, last_us: int | None, first_year: int) -> int:
 
 
 def _shown(text: str) -> str:
-    masked = mask_secrets(text.strip("\r\n"))
+    masked = mask_secrets(text.strip("\r\n\x00"))
     cut = len(masked) - LONGEST_TEXT
     return masked if cut <= 0 else f"{masked[:LONGEST_TEXT]} [+{cut:,} characters]"
 

@@ -24,6 +24,7 @@ from crashlens.sources.cells import (
     read_texts,
 )
 from crashlens.sources.clocks import ClockReader
+from crashlens.sources.turns import TurnFinder
 from crashlens.sources.writer import TableWriter
 
 _UUID = r"^(?:GPU|MIG)-[0-9A-Za-z-]{1,80}$"
@@ -94,15 +95,16 @@ class PollWriter:
         self._gaps: list[pl.DataFrame] = []
         self._facts: dict[tuple[str | None, str, str], int] = {}
         self._numbers: dict[str, bool] = {}
+        self._turns = TurnFinder()
         self._twice = 0
         self._nameless = 0
 
-    def block(self, plan: Plan, lines: pl.Series, cells: pl.DataFrame) -> None:
-        """Write the rows of one block: `lines` holds their numbers, `cells` one text column per place."""
+    def block(self, plan: Plan, lines: pl.Series, cells: pl.DataFrame, texts: pl.Series) -> None:
+        """Write the rows of one block: numbers of their lines, one text column per place, the lines themselves."""
         columns, known = _read(plan, cells)
         keep = self._sensible(plan, lines, cells, columns)
         if not keep.all():
-            lines, cells = lines.filter(keep), cells.filter(keep)
+            lines, cells, texts = lines.filter(keep), cells.filter(keep), texts.filter(keep)
             columns, known = _read(plan, cells)
         if not lines.len():
             return
@@ -120,6 +122,7 @@ class PollWriter:
         if known is not None:
             samples = samples.with_columns(clocks_event_reasons_known=known)
         self._out.rows("samples", samples)
+        self._turns.note(samples, texts)
         self._out.matched += samples.height
         self._note_twice(base)
         self._note_gaps(base, cells, columns)
@@ -137,6 +140,7 @@ class PollWriter:
             {"line": line, "host": host, "component": name, "value": value}
             for (host, name, value), line in self._facts.items()
         ]
+        self._out.rows("events", self._out.schemas["events"].frame(self._turns.rows()))
         self._out.rows("inventory", self._out.schemas["inventory"].frame(facts))
         textual = [name for name, numeric in self._numbers.items() if not numeric]
         if textual:

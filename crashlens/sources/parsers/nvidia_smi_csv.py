@@ -100,7 +100,8 @@ def _rows(out: TableWriter, polls: PollWriter, header: _Header | None, texts: li
             "Its cells are separated by something other than a comma; a comma between digits is read as a point."
         )
     if cells.height:
-        polls.block(header.plan, lines["line"].filter(fits), cells)
+        kept = lines.filter(fits)
+        polls.block(header.plan, kept["line"], cells, kept["text"])
 
 
 @lru_cache(maxsize=MOST_HEADERS)

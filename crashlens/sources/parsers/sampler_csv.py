@@ -91,7 +91,8 @@ def _rows(out: TableWriter, polls: PollWriter, header: _Header, lines: pl.DataFr
             out.unread(line, "a second header names other columns")
     keep = fits & ~repeated
     if keep.any():
-        polls.block(header.plan, lines["line"].filter(keep), cells.filter(keep))
+        kept = lines.filter(keep)
+        polls.block(header.plan, kept["line"], cells.filter(keep), kept["text"])
 
 
 def _header(text: str, mappings: tuple[Sampler, ...]) -> _Header | None:

@@ -10,7 +10,7 @@ import polars as pl
 
 from crashlens.rules.load import shipped_rules
 from crashlens.rules.model import Rule
-from crashlens.scan.envelope import peel, strip_ansi
+from crashlens.scan.envelope import peel, strip_unprinted
 from crashlens.scan.member import Member
 from crashlens.scan.records import Hit, RecordReader
 from crashlens.schemas import CLOCKS, EVENTS, GPUS, STAMPS, STEPS
@@ -124,7 +124,7 @@ def _write_clocks(builder: RowBuilder, out: TableWriter) -> None:
                 "host": next(iter(hosts)) if len(hosts) == 1 else None,
             }
         )
-        if not placed:
+        if not placed and use.needed:
             out.notice(_unplaced(use.kind))
     out.rows("clocks", CLOCKS.frame(clocks))
     out.rows("stamps", _frame(builder.stamps, STAMPS.polars()) if builder.stamps else STAMPS.empty())
@@ -154,7 +154,7 @@ def _unplaced(kind: str) -> str:
 
 
 def _lines(head: bytes) -> list[str]:
-    text = strip_ansi(head).decode("utf-8", "replace")
+    text = strip_unprinted(head).decode("utf-8", "replace")
     return [line for line in text.replace("\r", "\n").split("\n")[:SNIFFED_LINES] if line.strip("\x00 \t")]
 
 
