@@ -4,6 +4,7 @@ GPUs that a finding names are drawn in colour and last, all others in grey; wher
 broken; what is not drawn is counted in the caption. The picture is made offline and needs no script to be shown.
 """
 
+import re
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ from crashlens.views.tracks import Tracks, tracks_of
 from crashlens.views.visible import visible
 
 _BETWEEN_GROUPS = 24
+_CLIP_ID = re.compile(r'id="clip(\d+)"')
+_CLIP = re.compile(r'(id="clip|clip-path="url\(#clip)(\d+)("|\))')
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,10 @@ def timeline(
 def _svg(spec: dict[str, Any]) -> str:
     register_fonts()
     major_minor = alt.SCHEMA_VERSION.removeprefix("v").rsplit(".", 1)[0]
-    return vl_convert.vegalite_to_svg(spec, vl_version=major_minor)
+    svg = vl_convert.vegalite_to_svg(spec, vl_version=major_minor)
+    # The renderer counts its clip paths over the life of the process; the same case must give the same bytes.
+    numbers = {old: str(place) for place, old in enumerate(_CLIP_ID.findall(svg))}
+    return _CLIP.sub(lambda found: f"{found[1]}{numbers.get(found[2], found[2])}{found[3]}", svg)
 
 
 def _caption(groups: Sequence[tuple[Tracks, Marks]], tables: Tables, left_out: int) -> list[str]:

@@ -322,7 +322,7 @@ def specification(drawn: alt.Chart | alt.VConcatChart, datasets: dict[str, Rows]
     return made | {
         "background": ink().paper,
         "padding": {"left": 4, "right": 10, "top": 6, "bottom": 4},
-        "config": {"font": FAMILIES, "view": {"stroke": ink().grid, "strokeWidth": 1}},
+        "config": {"aria": False, "font": FAMILIES, "view": {"stroke": ink().grid, "strokeWidth": 1}},
         "datasets": datasets,
     }
 

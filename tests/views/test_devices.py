@@ -8,7 +8,18 @@ def gpus(*rows):
     return schemas.GPUS.frame([{"source_id": 0, **row} for row in rows])
 
 
-EIGHT = gpus(*({"gpu_key": f"s0:{i}", "device_id": f"GPU-{i}", "gpu_uuid": f"GPU-{i}", "pci_bus_id": f"0000:{i}b:00", "nvml_index": i} for i in range(8)))
+EIGHT = gpus(
+    *(
+        {
+            "gpu_key": f"s0:{i}",
+            "device_id": f"GPU-{i}",
+            "gpu_uuid": f"GPU-{i}",
+            "pci_bus_id": f"0000:{i}b:00",
+            "nvml_index": i,
+        }
+        for i in range(8)
+    )
+)
 
 
 def named(frame):
@@ -46,12 +57,23 @@ def test_one_gpu_in_two_sources_is_named_in_both(made) -> None:
 
 
 def test_labels_say_the_host_where_there_are_several() -> None:
-    got = gpu_lines(gpus({"gpu_key": "a", "host": "n1", "nvml_index": 0}, {"gpu_key": "b", "host": "n2", "gpu_uuid": "GPU-12345678-9"}), [])
+    got = gpu_lines(
+        gpus(
+            {"gpu_key": "a", "host": "n1", "nvml_index": 0},
+            {"gpu_key": "b", "host": "n2", "gpu_uuid": "GPU-12345678-9"},
+        ),
+        [],
+    )
     assert got["label"].to_list() == ["n1 GPU 0", "n2 GPU 12345678"]
 
 
 def test_ten_comes_after_nine() -> None:
-    assert sorted(["GPU 10", "GPU 9", "n2 GPU 1", "n1 GPU 2"], key=natural) == ["GPU 9", "GPU 10", "n1 GPU 2", "n2 GPU 1"]
+    assert sorted(["GPU 10", "GPU 9", "n2 GPU 1", "n1 GPU 2"], key=natural) == [
+        "GPU 9",
+        "GPU 10",
+        "n1 GPU 2",
+        "n2 GPU 1",
+    ]
 
 
 def test_no_gpu_is_no_line() -> None:

@@ -11,7 +11,9 @@ HOSTILE = "NVRM: Xid 94 \x1b[2J\u202e <img src=x onerror=alert(1)> $x$ #panic"
 
 
 def one(made):
-    first = made.evidence("kern.log", 812, "first", HOSTILE, rule_id="kernel.xid", time_utc=made.after(65.5), note="it began here")
+    first = made.evidence(
+        "kern.log", 812, "first", HOSTILE, rule_id="kernel.xid", time_utc=made.after(65.5), note="it began here"
+    )
     return made.finding(first, made.evidence("train.log", 7, "counter", "a\nb"), causal="The one causal sentence.")
 
 

@@ -39,7 +39,9 @@ def test_a_zone_that_is_not_known_raises() -> None:
         moment(datetime(2026, 10, 1, tzinfo=UTC), "Asia/Soul")
 
 
-@pytest.mark.parametrize(("seconds", "shown"), [(0.1, "0.1 s"), (40, "40 s"), (600, "10 min"), (5400, "90 min"), (259_200, "3 d")])
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.1, "0.1 s"), (40, "40 s"), (600, "10 min"), (5400, "90 min"), (259_200, "3 d")]
+)
 def test_lengths_are_in_the_unit_a_person_would_use(seconds: float, shown: str) -> None:
     assert duration(seconds) == shown
 
