@@ -87,7 +87,7 @@ def timeline(
         UnknownTimeZoneError: No such zone.
     """
     words = sentences("timeline")
-    lines = gpu_lines(tables.gpus, findings)
+    lines = gpu_lines(tables.gpus, findings, polled=set(tables.samples["gpu_key"].drop_nulls().unique()))
     scales, left_out = time_scales(tables, findings, window)
     made = [(tracks_of(tables, scale, lines), marks_of(tables, findings, scale)) for scale in scales]
     groups = [(tracks, marks) for tracks, marks in made if tracks.titles or tracks.bands.height or marks.lanes.height]

@@ -1,11 +1,17 @@
 import pytest
 
 from crashlens import schemas
-from crashlens.views.devices import gpu_lines, natural
+from crashlens.views import devices
+from crashlens.views.devices import natural
 
 
 def gpus(*rows):
     return schemas.GPUS.frame([{"source_id": 0, **row} for row in rows])
+
+
+def gpu_lines(table, findings):
+    """With samples of every GPU in the table."""
+    return devices.gpu_lines(table, findings, polled=set(table["gpu_key"]))
 
 
 EIGHT = gpus(
@@ -78,3 +84,11 @@ def test_ten_comes_after_nine() -> None:
 
 def test_no_gpu_is_no_line() -> None:
     assert gpu_lines(gpus(), []).height == 0
+
+
+def test_a_gpu_that_only_a_log_names_is_not_a_line(made) -> None:
+    table = gpus(
+        {"gpu_key": "s0:5", "gpu_uuid": "GPU-5", "nvml_index": 5}, {"gpu_key": "s1:9b", "pci_bus_id": "0000:9b:00"}
+    )
+    got = devices.gpu_lines(table, [made.finding(devices=("0000:9b:00",))], polled={"s0:5"})
+    assert got.rows() == [("s0:5", "GPU 5", None)]

@@ -11,7 +11,7 @@ from crashlens.views.tracks import tracks_of
 
 def drawn(case, findings=()):
     scale = time_scales(case, findings, None)[0][0]
-    return tracks_of(case, scale, gpu_lines(case.gpus, findings))
+    return tracks_of(case, scale, gpu_lines(case.gpus, findings, polled=set(case.gpus["gpu_key"])))
 
 
 def points(made, tracks, track="temperature"):
