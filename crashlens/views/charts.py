@@ -22,7 +22,7 @@ from crashlens.views import html, mime
 from crashlens.views.axis import axis_title, when
 from crashlens.views.chart_fonts import register_fonts
 from crashlens.views.devices import gpu_lines
-from crashlens.views.encoding import panels, run_panels, size
+from crashlens.views.encoding import panels, run_panels
 from crashlens.views.labels import sentences
 from crashlens.views.marks import Marks, marks_of
 from crashlens.views.numbers import duration
@@ -121,7 +121,7 @@ def _caption(groups: Sequence[tuple[Tracks, Marks]], tables: Tables, left_out: i
     said: list[str] = []
     longest = max((tracks.longest_gap_s for tracks, _ in groups if tracks.longest_gap_s is not None), default=None)
     if longest is not None:
-        said.append(words["caption_reduced"].format(bucket=size().bucket))
+        said.append(words["caption_reduced"])
         cadences = f"{threshold('longest_gap_cadences').value:g}"
         said.append(words["caption_gaps"].format(cadences=cadences, longest=duration(longest)))
     if any(tracks.bands.height for tracks, _ in groups):

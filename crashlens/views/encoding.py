@@ -71,6 +71,8 @@ class Size:
     most_marks: int
     most_groups: int
     mark_row: int
+    label: float
+    heading: float
     between: int
     gpu_line: float
     run_line: float

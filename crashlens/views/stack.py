@@ -22,7 +22,6 @@ from crashlens.views.marks import Marks
 from crashlens.views.tracks import RUN, Tracks
 from crashlens.views.visible import visible
 
-_FONT = 10.5
 _FLAT = 0.1  # a y axis spans at least this share of its values: noise must not look like a swing
 _LONGEST_NAME = 60
 _Y_TICKS = 3
@@ -212,7 +211,13 @@ class Group:
         panel = _layered(layers, height)
         if title:
             panel.title = alt.TitleParams(
-                title, anchor="start", frame="group", fontSize=11, fontWeight=600, color=ink().text, offset=3
+                title,
+                anchor="start",
+                frame="group",
+                fontSize=size().heading,
+                fontWeight=600,
+                color=ink().text,
+                offset=3,
             )
         return panel
 
@@ -231,8 +236,8 @@ class Group:
             labelColor=ink().quiet,
             titleColor=ink().quiet,
             titleFontWeight="normal",
-            labelFontSize=_FONT,
-            titleFontSize=_FONT,
+            labelFontSize=size().label,
+            titleFontSize=size().label,
         )
         return alt.X("x:Q", scale=alt.Scale(domain=[0, size().width], nice=False, zero=False), axis=axis)
 
@@ -270,7 +275,7 @@ class Group:
             part = rows.filter(pl.col("align") == align).select("x", "y", "label", "colour")
             if part.height:
                 text = alt.Chart(self._data(part)).mark_text(
-                    align=align, dx=shift, fontSize=_FONT, baseline="middle", fontWeight=500
+                    align=align, dx=shift, fontSize=size().label, baseline="middle", fontWeight=500
                 )
                 made.append(text.encode(x=x, y=y, text="label:N", color=colour))
         return [_bare(made, height)]
@@ -290,16 +295,16 @@ class Group:
         square = base.mark_square(size=70, opacity=1).encode(
             x=alt.X("x:Q", scale=scale, axis=None), y=middle, color=alt.Color("colour:N", scale=None)
         )
-        words_ = base.mark_text(align="left", fontSize=_FONT, color=ink().text, baseline="middle").encode(
+        words_ = base.mark_text(align="left", fontSize=size().label, color=ink().text, baseline="middle").encode(
             x=alt.X("text_x:Q", scale=scale, axis=None), y=middle, text="words:N"
         )
         made = [square, words_]
         if heading:
             head = alt.Chart(self._data(pl.DataFrame({"x": [0], "words": [heading]})))
             made.append(
-                head.mark_text(align="left", fontSize=11, fontWeight=600, color=ink().text, baseline="middle").encode(
-                    x=alt.X("x:Q", scale=scale, axis=None), y=middle, text="words:N"
-                )
+                head.mark_text(
+                    align="left", fontSize=size().heading, fontWeight=600, color=ink().text, baseline="middle"
+                ).encode(x=alt.X("x:Q", scale=scale, axis=None), y=middle, text="words:N")
             )
         return [_bare(made, 14)]
 
@@ -367,7 +372,7 @@ def _y_axis(**more: Any) -> alt.Axis:
         minExtent=wide,
         maxExtent=wide,
         labelLimit=wide - 8,
-        labelFontSize=_FONT,
+        labelFontSize=size().label,
         labelColor=ink().quiet,
         gridColor=ink().grid,
         domain=False,
