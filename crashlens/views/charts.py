@@ -31,7 +31,6 @@ from crashlens.views.stack import Group, Palette, Rows, reason_lanes, sentence_a
 from crashlens.views.tracks import Tracks, tracks_of
 from crashlens.views.visible import visible
 
-_BETWEEN_GROUPS = 24
 _CLIP_ID = re.compile(r'id="clip(\d+)"')
 _CLIP = re.compile(r'(id="clip|clip-path="url\(#clip)(\d+)("|\))')
 
@@ -94,7 +93,7 @@ def timeline(
     if not groups:
         return Chart(words["title"], words["nothing"], words["nothing"], _svg(sentence_alone(words["nothing"])))
     datasets: dict[str, Rows] = {}
-    drawn: list[alt.VConcatChart] = []
+    drawn: list[list[alt.LayerChart]] = []
     for place, (tracks, marks) in enumerate(groups):
         group = Group(tracks, marks, Palette(lines), show_tz=show_tz, prefix=f"g{place}_")
         drawn.append(group.draw())
@@ -103,7 +102,7 @@ def timeline(
         words["title"],
         " ".join(_caption(groups, tables, left_out)),
         " ".join(_alternative(tracks, marks, lines, show_tz) for tracks, marks in groups),
-        _svg(specification(alt.vconcat(*drawn, spacing=_BETWEEN_GROUPS), datasets)),
+        _svg(specification(drawn, datasets)),
     )
 
 

@@ -74,6 +74,7 @@ class Size:
     label: float
     heading: float
     between: int
+    between_groups: int
     gpu_line: float
     run_line: float
 

@@ -95,7 +95,7 @@ class Group:
             colour=_role_colours(),
         )
 
-    def draw(self) -> alt.VConcatChart:
+    def draw(self) -> list[alt.LayerChart]:
         """The panels, top to bottom; the time axis is labelled under the last one."""
         titles = self._tracks.titles
         draws: list[tuple[list[alt.LayerChart], Draw]] = [
@@ -106,12 +106,12 @@ class Group:
         draws += [([], self._series(one, size().run_line)) for one in run_panels() if one.name in titles]
         if self._marks.lanes.height:
             draws.append(([], self._records()))
-        parts: list[Any] = self._mark_labels()
+        parts = self._mark_labels()
         if self._tracks.longest_gap_s is not None:
             parts += self._strip(self._palette.legend(), heading="")
         for place, (above, draw) in enumerate(draws):
             parts += [*above, draw(self._title if place == len(draws) - 1 else "")]
-        return alt.vconcat(*parts, spacing=size().between)
+        return parts
 
     # --- panels ---------------------------------------------------------------------------------------------------
 
@@ -321,10 +321,16 @@ def reason_lanes(bands: pl.DataFrame) -> list[str]:
     return sorted(kept, key=natural)
 
 
-def specification(drawn: alt.Chart | alt.VConcatChart, datasets: dict[str, Rows]) -> dict[str, Any]:
-    """The Vega-Lite specification of `drawn` with the data that it names."""
-    made: dict[str, Any] = drawn.to_dict(validate=False)
-    return made | {
+def specification(groups: Sequence[Sequence[alt.LayerChart]], datasets: dict[str, Rows]) -> dict[str, Any]:
+    """The Vega-Lite specification of `groups` of panels, one group under the other, with the data that they name.
+
+    Panels are joined as plain data: Altair would copy and compare each of them at every level.
+    """
+    stacks = [{"vconcat": [_plain(panel) for panel in panels_], "spacing": size().between} for panels_ in groups]
+    return {
+        "$schema": alt.SCHEMA_URL,
+        "vconcat": stacks,
+        "spacing": size().between_groups,
         "background": ink().paper,
         "padding": {"left": 4, "right": 10, "top": 6, "bottom": 4},
         "config": {"aria": False, "font": FAMILIES, "view": {"stroke": ink().grid, "strokeWidth": 1}},
@@ -334,9 +340,14 @@ def specification(drawn: alt.Chart | alt.VConcatChart, datasets: dict[str, Rows]
 
 def sentence_alone(sentence: str) -> dict[str, Any]:
     """The specification of a picture that says why there is none."""
-    drawn = alt.Chart(alt.NamedData(name="alone"), width=size().width, height=40)
+    drawn = alt.Chart(alt.NamedData(name="alone"))
     text = drawn.mark_text(color=ink().quiet, fontSize=12, limit=size().width).encode(text="text:N")
-    return specification(text.properties(view=alt.ViewBackground(stroke=None)), {"alone": [{"text": sentence}]})
+    return specification([[_bare([text], 40)]], {"alone": [{"text": sentence}]})
+
+
+def _plain(panel: alt.LayerChart) -> dict[str, Any]:
+    made: dict[str, Any] = panel.to_dict(validate=False)
+    return {key: value for key, value in made.items() if key not in ("$schema", "config", "datasets")}
 
 
 def short(label: str) -> str:
