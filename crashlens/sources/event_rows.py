@@ -18,8 +18,9 @@ from crashlens.timebase import find_zone, from_us, local_to_utc_us, to_us
 
 LONGEST_TEXT = 4000  # characters of a record that are kept; what was cut is said
 _BEST: tuple[StampKind, ...] = ("utc", "local", "local_no_year", "monotonic")
-_TYPED = ("xid", "seq", "timeout_ms", "ran_ms", "exit_code")
-_OWN_COLUMNS = {*_TYPED, "rank", "local_rank", "pid", "host", "process_group"}
+_LONG = ("seq", "timeout_ms", "ran_ms")
+_SHORT = ("xid", "exit_code")
+_OWN_COLUMNS = {*_LONG, *_SHORT, "rank", "local_rank", "pid", "host", "process_group"}
 _STEP_VALUES = ("step_time_s", "tokens_per_s", "samples_per_s", "mfu_ratio", "loss")
 
 
@@ -79,7 +80,7 @@ class RowBuilder:
             "rule_id": rule.id,
             "topic": rule.topic,
             "time_marks": rule.marks,
-            "local_rank": _integer(groups["local_rank"]) if "local_rank" in groups else hit.peeled.local_rank,
+            "local_rank": _short(groups["local_rank"]) if "local_rank" in groups else hit.peeled.local_rank,
             "process_group": groups.get("process_group"),
             "gpu_key": self._gpu(groups, hit.peeled),
             "component": hit.peeled.component,
@@ -90,17 +91,18 @@ class RowBuilder:
             ],
             "text": _shown(hit.text),
         }
-        row |= {name: _integer(groups.get(name)) for name in _TYPED}
+        row |= {name: _integer(groups.get(name)) for name in _LONG}
+        row |= {name: _short(groups.get(name)) for name in _SHORT}
         pid = _integer(groups.get("pid"))
         if pid is not None or "pid" in groups:
             row["pid"] = pid
-        rank = _integer(groups.get("rank"))
+        rank = _short(groups.get("rank"))
         if (
             rank is None
             and row["rank"] is None
             and groups.get("process_group", "0(default_pg)").endswith("(default_pg)")
         ):
-            rank = _integer(groups.get("group_rank"))
+            rank = _short(groups.get("group_rank"))
         if rank is not None:
             row["rank"] = rank
         return row
@@ -163,8 +165,8 @@ class RowBuilder:
         gpu_key = f"s{self.source_id}:{(peeled.host or '') + '/' if peeled.host else ''}{pci_bus_id}"
         seen = self.gpus.setdefault(gpu_key, GpuSeen(gpu_key, pci_bus_id, host=peeled.host))
         seen.gpu_uuid = groups.get("gpu_uuid") or seen.gpu_uuid
-        seen.cuda_ordinal = _integer(groups.get("cuda_ordinal")) if "nccl_bus_id" in groups else seen.cuda_ordinal
-        seen.nvml_index = _integer(groups.get("nvml_index")) if "nvml_index" in groups else seen.nvml_index
+        seen.cuda_ordinal = _short(groups.get("cuda_ordinal")) if "nccl_bus_id" in groups else seen.cuda_ordinal
+        seen.nvml_index = _short(groups.get("nvml_index")) if "nvml_index" in groups else seen.nvml_index
         return gpu_key
 
 
@@ -208,6 +210,12 @@ def _shown(text: str) -> str:
 
 def _integer(text: str | None) -> int | None:
     return int(text) if text and re.fullmatch(r"-?\d{1,18}", text) else None
+
+
+def _short(text: str | None) -> int | None:
+    # What does not fit the 32 bits of its column is no rank, index or exit code.
+    number = _integer(text)
+    return number if number is not None and -(2**31) <= number < 2**31 else None
 
 
 def _number(text: str | None) -> float | None:
