@@ -28,7 +28,8 @@ def walk(paths: Sequence[str | os.PathLike[str]]) -> Iterator[Member | LeftOut]:
     """Every file below `paths`, sorted by path, each once.
 
     A path is shown relative to the working directory where it lies below it, else from the name of the given folder
-    on, so that no report carries somebody's home directory. Bytes of a name that are not UTF-8 are shown as a backslash and hex digits.
+    on, so that no report carries somebody's home directory. Bytes of a name that are not UTF-8 are shown as a
+    backslash and hex digits.
 
     Raises:
         NoSuchInputError: A given path is not there.

@@ -114,7 +114,7 @@ def _verdict(member: Member, kind: str | None, head: bytes, chosen: Format | Non
     if _is_binary(head):
         return "not_read", "It is no text and no known format."
     if chosen is None:
-        return "not_read", "No format was recognised." + (" " + member.notices[0] if member.notices else "")
+        return "not_read", " ".join(["No format was recognised.", *member.head_notices[:1]])
     return "read", ""
 
 
