@@ -21,6 +21,7 @@ LINE_END = 64 * 1024  # of an overlong line this much of its end is kept: errors
 MOST_DECODED = 16 * 1024**3  # no log that a person keeps is longer; a bomb is
 MOST_RATIO = 2000  # decoded bytes per packed byte; gzip of one repeated byte reaches about 1030
 RATIO_FREE = 64 * 1024**2  # up to here any ratio passes: small files may be all zeros
+MOST_LEADING_NUL = 1024**3  # a log rotated under a program that goes on writing starts with a hole of its old length
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,7 @@ class Member:
         size: Bytes on disk.
         packing: gzip, bzip2, xz, or "" for none.
         head_notices: What was wrong with the part that `head` decoded.
+        leading_nul: NUL bytes before the first other byte, as `head` found them.
     """
 
     path: str
@@ -153,16 +155,20 @@ class Member:
     size: int = 0
     packing: str = ""
     head_notices: list[str] = field(default_factory=list[str])
+    leading_nul: int = 0
 
     def head(self) -> bytes:
-        """The first 64 KiB after decompression and decoding; empty where nothing can be decoded."""
+        """The first 64 KiB after decompression, decoding and leading NUL bytes; empty where nothing can be decoded."""
         try:
             with self.file.open("rb") as raw:
                 out = b""
                 self.head_notices.clear()
+                self.leading_nul = 0
                 for piece in self._decoded(raw, _not_hashed, self.head_notices):
-                    out += piece
-                    if len(out) >= HEAD:
+                    solid = piece if out else piece.lstrip(b"\x00")
+                    self.leading_nul += len(piece) - len(solid)
+                    out += solid
+                    if len(out) >= HEAD or self.leading_nul > MOST_LEADING_NUL:
                         break
                 return out[:HEAD]
         except OSError:
