@@ -7,6 +7,7 @@ since boot. Local times are placed in UTC only with a zone that the user gave; a
 import re
 from dataclasses import dataclass, field
 from datetime import UTC
+from math import isfinite
 
 from crashlens.rules.model import Rule
 from crashlens.scan.envelope import Peeled
@@ -81,7 +82,7 @@ class RowBuilder:
             "topic": rule.topic,
             "time_marks": rule.marks,
             "local_rank": _short(groups["local_rank"]) if "local_rank" in groups else hit.peeled.local_rank,
-            "process_group": groups.get("process_group"),
+            "process_group": mask_secrets(groups["process_group"]) if "process_group" in groups else None,
             "gpu_key": self._gpu(groups, hit.peeled),
             "component": hit.peeled.component,
             "severity": rule.severity,
@@ -101,6 +102,7 @@ class RowBuilder:
             rank is None
             and row["rank"] is None
             and groups.get("process_group", "0(default_pg)").endswith("(default_pg)")
+            and groups.get("pg_id", "0") == "0"
         ):
             rank = _short(groups.get("group_rank"))
         if rank is not None:
@@ -133,14 +135,16 @@ class RowBuilder:
     def _place(self, stamp: Stamp, line: int, host: str | None) -> dict[str, object]:
         clock_id = f"s{self.source_id}:{stamp.kind}"
         use = self.clocks.setdefault(clock_id, ClockUse(stamp.kind, line, line))
-        clock_us = stamp.clock_us
+        clock_us, dated = stamp.clock_us, True
         if stamp.kind == "local_no_year":
-            clock_us = _nearest_year(clock_us, use.last_us, self.options.year or NO_YEAR)
-        use.last_us = clock_us
+            moment = _nearest_year(clock_us, use.last_us, self.options.year or NO_YEAR)
+            clock_us, dated = (clock_us, False) if moment is None else (moment, True)
+        if dated:
+            use.last_us = clock_us
         use.first_line, use.last_line = min(use.first_line, line), max(use.last_line, line)
         use.stamps += 1
         use.hosts.add(host)
-        utc_us, uncertainty_us = self._to_utc(stamp.kind, clock_us)
+        utc_us, uncertainty_us = self._to_utc(stamp.kind, clock_us) if dated else (None, 0)
         uncertainty_us += stamp.resolution_us
         use.uncertainty_us = max(use.uncertainty_us, uncertainty_us)
         return {
@@ -187,8 +191,11 @@ def _nccl_pci(text: str | None) -> str | None:
     return f"{number >> 20:04x}:{number >> 12 & 0xFF:02x}:{number >> 4 & 0xFF:02x}"
 
 
-def _nearest_year(clock_us: int, last_us: int | None, first_year: int) -> int:
-    """A year-less time in the year that puts it closest to the stamp before it: December is followed by January."""
+def _nearest_year(clock_us: int, last_us: int | None, first_year: int) -> int | None:
+    """A year-less time in the year that puts it closest to the stamp before it: December is followed by January.
+
+    None for 29 February where no such year has one: the year given is not that of the log.
+    """
     stamp = from_us(clock_us)
     years = [first_year] if last_us is None else [from_us(last_us).year + step for step in (-1, 0, 1)]
     moments: list[int] = []
@@ -197,9 +204,9 @@ def _nearest_year(clock_us: int, last_us: int | None, first_year: int) -> int:
             moments.append(to_us(stamp.replace(year=year, tzinfo=UTC)))
         except ValueError:
             continue  # 29 February in a year that has none
-    if last_us is None or not moments:
-        return moments[0] if moments else clock_us
-    return min(moments, key=lambda moment: abs(moment - last_us))
+    if last_us is None:
+        return moments[0] if moments else None
+    return min(moments, key=lambda moment: abs(moment - last_us), default=None)
 
 
 def _shown(text: str) -> str:
@@ -219,4 +226,5 @@ def _short(text: str | None) -> int | None:
 
 
 def _number(text: str | None) -> float | None:
-    return float(text.replace(",", "")) if text else None
+    number = float(text.replace(",", "")) if text else None
+    return number if number is not None and isfinite(number) else None
