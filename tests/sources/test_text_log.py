@@ -120,7 +120,11 @@ def test_an_nccl_init_line_joins_rank_process_and_gpu(tmp_path: Path) -> None:
 
 def test_a_uuid_line_gives_the_gpu_its_identity(tmp_path: Path) -> None:
     uuid = "GPU-392456de-23b8-bc89-1a3d-bd9cad3c2d6d"
-    case = read(tmp_path, f"[    9.100000] NVRM: GPU at PCI:0000:c6:00: {uuid}", f"[   12.000000] {XID.partition('kernel: ')[2]}")
+    case = read(
+        tmp_path,
+        f"[    9.100000] NVRM: GPU at PCI:0000:c6:00: {uuid}",
+        f"[   12.000000] {XID.partition('kernel: ')[2]}",
+    )
     assert case.events["gpu_key"].to_list() == ["s0:0000:c6:00"] * 2
     assert case.gpus.select("gpu_key", "gpu_uuid", "device_id").rows() == [("s0:0000:c6:00", uuid, uuid)]
 
