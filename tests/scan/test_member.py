@@ -137,7 +137,7 @@ def test_a_bomb_is_stopped_and_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("mark", "codec"), [(b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")])
 def test_utf_16_with_a_mark_is_decoded_over_block_borders(tmp_path: Path, mark: bytes, codec: str) -> None:
-    text = "".join(f"줄 {number} 🙂\r\n" for number in range(15_000))
+    text = "".join(f"줄 {number} 🙂\r\n" for number in range(40_000))
     one = member(tmp_path, mark + text.encode(codec))
     assert text_of(one).decode() == text
     assert one.lines == 40_000
