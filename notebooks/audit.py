@@ -65,25 +65,16 @@ case.timeline(show_tz=show_tz)
 # %% [markdown]
 # ## Sources and versions
 #
-# ### Files that were read
+# With the same files, rules and catalogs the same conclusions come out.
 
 # %% Listing the sources
 case.read_sources()
 
-# %% [markdown]
-# ### Digests of the files
-
 # %% Listing the digests
 case.digests()
 
-# %% [markdown]
-# ### Clocks and time zones
-
 # %% Listing the clocks
 case.clock_table()
-
-# %% [markdown]
-# ### Rules and catalogs
 
 # %% Listing rules and catalogs
 case.versions()

@@ -71,7 +71,10 @@ class Size:
     most_marks: int
     most_groups: int
     mark_row: int
+    label: float
+    heading: float
     between: int
+    between_groups: int
     gpu_line: float
     run_line: float
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from crashlens.views.encoding import size
 
-CHARACTER = 5.7  # px that a character of the label font takes on average; only the rows of labels depend on it
+CHARACTER = 6.3  # px that a character of the label font takes on average; only the rows of labels depend on it
 _ROOM = 10.0
 _TOUCH = 3.0  # px: rules so close to each other look like one
 

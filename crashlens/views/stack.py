@@ -22,7 +22,6 @@ from crashlens.views.marks import Marks
 from crashlens.views.tracks import RUN, Tracks
 from crashlens.views.visible import visible
 
-_FONT = 10.5
 _FLAT = 0.1  # a y axis spans at least this share of its values: noise must not look like a swing
 _LONGEST_NAME = 60
 _Y_TICKS = 3
@@ -96,7 +95,7 @@ class Group:
             colour=_role_colours(),
         )
 
-    def draw(self) -> alt.VConcatChart:
+    def draw(self) -> list[alt.LayerChart]:
         """The panels, top to bottom; the time axis is labelled under the last one."""
         titles = self._tracks.titles
         draws: list[tuple[list[alt.LayerChart], Draw]] = [
@@ -107,12 +106,12 @@ class Group:
         draws += [([], self._series(one, size().run_line)) for one in run_panels() if one.name in titles]
         if self._marks.lanes.height:
             draws.append(([], self._records()))
-        parts: list[Any] = self._mark_labels()
+        parts = self._mark_labels()
         if self._tracks.longest_gap_s is not None:
             parts += self._strip(self._palette.legend(), heading="")
         for place, (above, draw) in enumerate(draws):
             parts += [*above, draw(self._title if place == len(draws) - 1 else "")]
-        return alt.vconcat(*parts, spacing=size().between)
+        return parts
 
     # --- panels ---------------------------------------------------------------------------------------------------
 
@@ -212,7 +211,13 @@ class Group:
         panel = _layered(layers, height)
         if title:
             panel.title = alt.TitleParams(
-                title, anchor="start", frame="group", fontSize=11, fontWeight=600, color=ink().text, offset=3
+                title,
+                anchor="start",
+                frame="group",
+                fontSize=size().heading,
+                fontWeight=600,
+                color=ink().text,
+                offset=3,
             )
         return panel
 
@@ -231,8 +236,8 @@ class Group:
             labelColor=ink().quiet,
             titleColor=ink().quiet,
             titleFontWeight="normal",
-            labelFontSize=_FONT,
-            titleFontSize=_FONT,
+            labelFontSize=size().label,
+            titleFontSize=size().label,
         )
         return alt.X("x:Q", scale=alt.Scale(domain=[0, size().width], nice=False, zero=False), axis=axis)
 
@@ -270,7 +275,7 @@ class Group:
             part = rows.filter(pl.col("align") == align).select("x", "y", "label", "colour")
             if part.height:
                 text = alt.Chart(self._data(part)).mark_text(
-                    align=align, dx=shift, fontSize=_FONT, baseline="middle", fontWeight=500
+                    align=align, dx=shift, fontSize=size().label, baseline="middle", fontWeight=500
                 )
                 made.append(text.encode(x=x, y=y, text="label:N", color=colour))
         return [_bare(made, height)]
@@ -290,16 +295,16 @@ class Group:
         square = base.mark_square(size=70, opacity=1).encode(
             x=alt.X("x:Q", scale=scale, axis=None), y=middle, color=alt.Color("colour:N", scale=None)
         )
-        words_ = base.mark_text(align="left", fontSize=_FONT, color=ink().text, baseline="middle").encode(
+        words_ = base.mark_text(align="left", fontSize=size().label, color=ink().text, baseline="middle").encode(
             x=alt.X("text_x:Q", scale=scale, axis=None), y=middle, text="words:N"
         )
         made = [square, words_]
         if heading:
             head = alt.Chart(self._data(pl.DataFrame({"x": [0], "words": [heading]})))
             made.append(
-                head.mark_text(align="left", fontSize=11, fontWeight=600, color=ink().text, baseline="middle").encode(
-                    x=alt.X("x:Q", scale=scale, axis=None), y=middle, text="words:N"
-                )
+                head.mark_text(
+                    align="left", fontSize=size().heading, fontWeight=600, color=ink().text, baseline="middle"
+                ).encode(x=alt.X("x:Q", scale=scale, axis=None), y=middle, text="words:N")
             )
         return [_bare(made, 14)]
 
@@ -316,22 +321,33 @@ def reason_lanes(bands: pl.DataFrame) -> list[str]:
     return sorted(kept, key=natural)
 
 
-def specification(drawn: alt.Chart | alt.VConcatChart, datasets: dict[str, Rows]) -> dict[str, Any]:
-    """The Vega-Lite specification of `drawn` with the data that it names."""
-    made: dict[str, Any] = drawn.to_dict(validate=False)
-    return made | {
+def specification(groups: Sequence[Sequence[alt.LayerChart]], datasets: dict[str, Rows]) -> dict[str, Any]:
+    """The Vega-Lite specification of `groups` of panels, one group under the other, with the data that they name.
+
+    Panels are joined as plain data: Altair would copy and compare each of them at every level.
+    """
+    stacks = [{"vconcat": [_plain(panel) for panel in panels_], "spacing": size().between} for panels_ in groups]
+    return {
+        "$schema": alt.SCHEMA_URL,
+        "vconcat": stacks,
+        "spacing": size().between_groups,
         "background": ink().paper,
         "padding": {"left": 4, "right": 10, "top": 6, "bottom": 4},
-        "config": {"font": FAMILIES, "view": {"stroke": ink().grid, "strokeWidth": 1}},
+        "config": {"aria": False, "font": FAMILIES, "view": {"stroke": ink().grid, "strokeWidth": 1}},
         "datasets": datasets,
     }
 
 
 def sentence_alone(sentence: str) -> dict[str, Any]:
     """The specification of a picture that says why there is none."""
-    drawn = alt.Chart(alt.NamedData(name="alone"), width=size().width, height=40)
+    drawn = alt.Chart(alt.NamedData(name="alone"))
     text = drawn.mark_text(color=ink().quiet, fontSize=12, limit=size().width).encode(text="text:N")
-    return specification(text.properties(view=alt.ViewBackground(stroke=None)), {"alone": [{"text": sentence}]})
+    return specification([[_bare([text], 40)]], {"alone": [{"text": sentence}]})
+
+
+def _plain(panel: alt.LayerChart) -> dict[str, Any]:
+    made: dict[str, Any] = panel.to_dict(validate=False)
+    return {key: value for key, value in made.items() if key not in ("$schema", "config", "datasets")}
 
 
 def short(label: str) -> str:
@@ -367,7 +383,7 @@ def _y_axis(**more: Any) -> alt.Axis:
         minExtent=wide,
         maxExtent=wide,
         labelLimit=wide - 8,
-        labelFontSize=_FONT,
+        labelFontSize=size().label,
         labelColor=ink().quiet,
         gridColor=ink().grid,
         domain=False,
