@@ -64,7 +64,13 @@ def test_commands_and_cause_ids_are_the_same_bytes(lang: str) -> None:
 @pytest.mark.parametrize("name", sorted(wording("en")["story"]))
 def test_every_story_is_told_in_every_language(lang: str, name: str) -> None:
     found = compose(
-        lang, name, "unknown.insufficient_evidence", "undecided", defaultdict(lambda: "7"), first_event=None, evidence=()
+        lang,
+        name,
+        "unknown.insufficient_evidence",
+        "undecided",
+        defaultdict(lambda: "7"),
+        first_event=None,
+        evidence=(),
     )
     said = [found.summary, *found.does_not_prove, *found.unknown]
     said += [part for check in found.next_checks for part in (check.question, check.expect, check.otherwise)]
