@@ -127,7 +127,7 @@ def _nothing(scene: Scene) -> Finding:
     read = sources.filter(sources["state"].is_in(["read", "partly_read"]))
     if not read.height:
         why = "; ".join(
-            f"{row['path']}: {row['notices'][0] if row['notices'] else row['state']}"
+            f"{row['path']}: {row['notices'][0].rstrip('.') if row['notices'] else row['state']}"
             for row in sources.head(5).iter_rows(named=True)
         )
         values: dict[str, object] = {"why": why or say(scene.lang, "words", "no_files")}
