@@ -108,7 +108,10 @@ def _slowdown(scene: Scene, samples: pl.DataFrame, held: Held, story: str, cause
     clocks = [effect for key in held.gpu_keys for effect in _clock_effect(scene, samples, held, key)]
     throughput = _throughput_effect(scene, held)
     lang = scene.lang
-    dropped = [effect for effect in clocks if effect.ratio <= threshold("clock_drop_ratio").value]
+    least = threshold("least_samples").value
+    dropped = [
+        effect for effect in clocks if effect.ratio <= threshold("clock_drop_ratio").value and min(effect.n) >= least
+    ]
     worst = min(clocks, key=lambda effect: effect.ratio, default=None)
     began, ended = _edges(scene, held)
     values: dict[str, object] = {
@@ -134,7 +137,11 @@ def _slowdown(scene: Scene, samples: pl.DataFrame, held: Held, story: str, cause
         effects=(*([worst] if worst else []), *([throughput] if throughput else [])),
         rule_ids=(_TURN,),
         thresholds=used(
-            "thermal_share_of_loaded", "loaded_utilization_ratio", "clock_drop_ratio", "longest_gap_cadences"
+            "thermal_share_of_loaded",
+            "loaded_utilization_ratio",
+            "clock_drop_ratio",
+            "least_samples",
+            "longest_gap_cadences",
         ),
     )  # fmt: skip
 

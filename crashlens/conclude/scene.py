@@ -92,7 +92,7 @@ def build_scene(tables: Tables, rule_set: RuleSet, *, lang: str) -> Scene:
         step_slack_us=round(threshold("step_after_slack_s").value * 1e6),
     )
     relations = find_relations(records, rule_set.sequences, context)
-    return Scene(lang, tables, records, runs, relations, context, _device_names(tables.gpus, context.device_by_gpu))
+    return Scene(lang, tables, records, runs, relations, context, _device_names(tables, context.device_by_gpu))
 
 
 def evidence_of(record: LogRecord, role: Role, note: str = "") -> Evidence:
@@ -170,15 +170,16 @@ def _proven_devices(gpus: pl.DataFrame) -> dict[str, str]:
     return stated
 
 
-def _device_names(gpus: pl.DataFrame, devices: dict[str, str]) -> dict[str, str]:
+def _device_names(tables: Tables, devices: dict[str, str]) -> dict[str, str]:
+    """What a person calls each GPU: address and the start of its UUID, else its index, else the file it stands in."""
+    paths = dict(tables.sources.select("source_id", "path").iter_rows())
     names: dict[str, str] = {}
-    for row in gpus.iter_rows(named=True):
-        uuid, pci, index = devices.get(row["gpu_key"]), row["pci_bus_id"], row["nvml_index"]
-        short = f"{uuid[:12]}" if uuid else None
-        place = pci or (f"index {index}" if index is not None else None)
-        names[row["gpu_key"]] = (
-            " ".join(part for part in (place, f"({short})" if short else None) if part) or row["gpu_key"]
-        )
+    for row in tables.gpus.iter_rows(named=True):
+        uuid, index = devices.get(row["gpu_key"]), row["nvml_index"]
+        place = row["pci_bus_id"] or (f"index {index}" if index is not None else None)
+        short = f"({uuid[:12]})" if uuid else None
+        named = " ".join(part for part in (place, short) if part)
+        names[row["gpu_key"]] = named or f"of {paths.get(row['source_id'], row['gpu_key'])}"
     return names
 
 
