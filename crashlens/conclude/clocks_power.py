@@ -276,7 +276,7 @@ def _clock_effect(scene: Scene, samples: pl.DataFrame, held: Held, gpu_key: str)
     if change is None or not values.height:
         return []
     metric = str(values["metric"][0])
-    return [_effect(metric, change, _windows(values, held), subject=", ".join(scene.devices([gpu_key])))]
+    return [_effect(metric, change, _windows(values, held), subject=scene.gpus_phrase([gpu_key]))]
 
 
 def _throughput_effect(scene: Scene, held: Held) -> Effect | None:
