@@ -67,7 +67,7 @@ class Scene:
         return listed(self.lang, [say(self.lang, "words", "gpu", gpu=name) for name in names])
 
     def devices(self, gpu_keys: list[str | None]) -> tuple[str, ...]:
-        """What tells GPUs apart, each once: UUID, else PCI bus id, else index. A GPU without any of them is left out."""
+        """What tells GPUs apart, each once: UUID, else PCI bus id, else index; one without any of them is left out."""
         known, pci = self.context.device_by_gpu, self.context.pci_by_gpu
         names = (known.get(key) or pci.get(key) or self.device_names.get(key, "") for key in gpu_keys if key)
         return tuple(dict.fromkeys(name for name in names if name and not name.startswith(UNNAMED)))
