@@ -19,6 +19,10 @@ COLUMNS: dict[str, pl.DataType] = {
     "leaves_open": pl.String(),
     "still_possible": pl.String(),
     "collect_with": pl.String(),
+    "asks_ko": pl.String(),
+    "leaves_open_ko": pl.String(),
+    "still_possible_ko": pl.String(),
+    "collect_with_ko": pl.String(),
 }
 
 
@@ -44,7 +48,8 @@ def coverage(tables: Tables) -> pl.DataFrame:
         One row per question and need, in the order of catalog/questions.toml: `question`, `asks`, `signal`, `state`
         (ok | partly | not_collected | not_supported | unreadable | error), `share` (float, of samples or steps with a
         value; null for logs and where there are no rows), `gpus_with` and `gpus_without` (null for what is not per
-        GPU), `decidable` (yes | partly | no, of the whole question), `leaves_open`, `still_possible`, `collect_with`.
+        GPU), `decidable` (yes | partly | no, of the whole question), `leaves_open`, `still_possible`, `collect_with`,
+        and the same four in Korean with the ending `_ko`.
 
     Source: decision table T10 of this project, as rows in catalog/questions.toml.
     """
@@ -65,6 +70,10 @@ def coverage(tables: Tables) -> pl.DataFrame:
                 "leaves_open": question.leaves_open,
                 "still_possible": question.still_possible,
                 "collect_with": item.collect_with,
+                "asks_ko": question.asks_ko,
+                "leaves_open_ko": question.leaves_open_ko,
+                "still_possible_ko": question.still_possible_ko,
+                "collect_with_ko": item.collect_with_ko,
             }
             rows.append(row)
     return pl.DataFrame(rows, schema=COLUMNS, orient="row")

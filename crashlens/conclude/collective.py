@@ -5,7 +5,7 @@ A rank that prints a timeout is a survivor of the wait; the rank that did not ar
 
 from dataclasses import dataclass, replace
 
-from crashlens.analysis.records import LogRecord, earliest, sort_key
+from crashlens.analysis.records import LogRecord, earliest, seconds_between, sort_key
 from crashlens.analysis.relations import Relation, shares_gpu
 from crashlens.analysis.runs import Run, run_of
 from crashlens.conclude.scene import Part, Scene, evidence_list, hosts_of, used, window_of
@@ -149,7 +149,11 @@ def conclude_hang(scene: Scene, hang: Hang) -> Finding:
         rule_ids=tuple(dict.fromkeys(record.rule_id for record in hang.records)),
         thresholds=used("cross_host_skew_s"),
     )  # fmt: skip
-    notes = tuple(dict.fromkeys(part.note for part in counters if part.note))
+    notes = tuple(
+        say(scene.lang, "counter", "not_shown", place=part.record.place, note=part.note)
+        for part in counters
+        if part.note
+    )
     return replace(finding, does_not_prove=(*finding.does_not_prove, *notes)) if notes else finding
 
 
@@ -172,6 +176,7 @@ def _counters(scene: Scene, hang: Hang) -> list[Part]:
 
 def _against(scene: Scene, hang: Hang, relation: Relation) -> str:
     record = relation.first
+    late_s = seconds_between(hang.waits[0].written, record.written)
     values: dict[str, object] = {
         "xid": record.xid if record.xid is not None else record.rule_id,
         "pid": record.pid,
@@ -179,9 +184,12 @@ def _against(scene: Scene, hang: Hang, relation: Relation) -> str:
         "world_size": hang.run.world_size,
         "host": record.host,
         "gap": "" if relation.gap_s is None else span(scene.lang, relation.gap_s),
+        "after_written": "" if late_s is None else span(scene.lang, late_s),
     }
     later, foreign = relation.ordered == "after", relation.identities["run"] == "different"
-    if later and foreign:
+    if later and not foreign and late_s is not None and late_s <= 0:
+        key = "during"
+    elif later and foreign:
         key = "both"
     elif later:
         key = "later"

@@ -165,8 +165,9 @@ def _compose(
         "gpus": scene.gpus_phrase(keys),
         "at_time": scene.when(case.lead),
         "xids": (f", {phrase}" if phrase else "") if story == "fallen_off_bus" else phrase,
-        "catalog": next((f.sha256[:12] for f in catalog_versions() if f.name == "xids.toml"), ""),
     } | (values or {})
+    if story == "xid_other":
+        filled["catalog"] = next((f.sha256[:12] for f in catalog_versions() if f.name == "xids.toml"), "")
     parts = [Part(record, _role(record, case, scene), _note(record)) for record in case.records]
     return compose(
         scene.lang, story, cause_id, verdict, filled,

@@ -18,7 +18,8 @@ from crashlens.timebase import Instant, Window, from_us, to_us
 
 MOST_NAMED = 3  # GPUs named in a sentence
 MOST_EVIDENCE = 14  # lines shown per finding; the rest is counted
-MOST_OF_A_KIND = 3  # of one rule in one role: the fourth timeout says nothing that the first three did not
+MOST_COUNTER = 4
+MOST_OF_A_KIND: dict[Role, int] = {"first": 1, "context": 3, "counter": 4, "downstream": 2}  # of one rule
 
 
 class Part(NamedTuple):
@@ -101,24 +102,24 @@ def evidence_of(record: LogRecord, role: Role, note: str = "") -> Evidence:
 
 
 def evidence_list(scene: Scene, first: LogRecord | None, parts: list[Part]) -> tuple[Evidence, ...]:
-    """Evidence in reading order: the first event, then the rest by time; at most `MOST_EVIDENCE`, the rest counted.
+    """Evidence in reading order: the first event, what surrounds it, what speaks against it, what followed.
 
-    Counter-evidence is always kept. A record is listed once.
+    A record is listed once; of one kind only a few are shown, since the fourth timeout says nothing that the first
+    three did not. The rest is counted.
     """
     chosen: dict[tuple[str, int, int], Part] = {}
     for part in parts:
         chosen.setdefault((part.record.place.source, part.record.place.line, part.record.n), part)
     ordered = sorted(chosen.values(), key=lambda part: (part.record is not first, sort_key(part.record)))
-    counters = [part for part in ordered if part.role == "counter"]
-    others: list[Part] = []
+    kept: dict[Role, list[Part]] = {"first": [], "context": [], "counter": [], "downstream": []}
     kinds: dict[tuple[str, str], int] = {}
     for part in ordered:
         kind = (part.record.rule_id, part.role)
         kinds[kind] = kinds.get(kind, 0) + 1
-        if part.role != "counter" and (kinds[kind] <= MOST_OF_A_KIND or part.record.rule_id == "kernel.xid"):
-            others.append(part)
-    room = max(1, MOST_EVIDENCE - len(counters[:4]))
-    shown = [evidence_of(*part) for part in (*others[:room], *counters[:4])]
+        if kinds[kind] <= MOST_OF_A_KIND[part.role] or part.record.topic.startswith("gpu."):
+            kept[part.role].append(part)
+    chosen_parts = [*kept["first"], *kept["context"], *kept["counter"][:MOST_COUNTER], *kept["downstream"]]
+    shown = [evidence_of(*part) for part in chosen_parts[:MOST_EVIDENCE]]
     left = len(ordered) - len(shown)
     if left > 0 and shown:
         last = shown[-1]

@@ -4,6 +4,7 @@ GPUs that a finding names are drawn in colour and last, all others in grey; wher
 broken; what is not drawn is counted in the caption. The picture is made offline and needs no script to be shown.
 """
 
+import re
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from crashlens.views import html, mime
 from crashlens.views.axis import axis_title, when
 from crashlens.views.chart_fonts import register_fonts
 from crashlens.views.devices import gpu_lines
-from crashlens.views.encoding import panels, run_panels, size
+from crashlens.views.encoding import panels, run_panels
 from crashlens.views.labels import sentences
 from crashlens.views.marks import Marks, marks_of
 from crashlens.views.numbers import duration
@@ -30,7 +31,8 @@ from crashlens.views.stack import Group, Palette, Rows, reason_lanes, sentence_a
 from crashlens.views.tracks import Tracks, tracks_of
 from crashlens.views.visible import visible
 
-_BETWEEN_GROUPS = 24
+_CLIP_ID = re.compile(r'id="clip(\d+)"')
+_CLIP = re.compile(r'(id="clip|clip-path="url\(#clip)(\d+)("|\))')
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,12 @@ class Chart:
 
 
 def timeline(
-    tables: Tables, *, findings: Sequence[Finding] = (), window: Window | None = None, show_tz: str = "UTC"
+    tables: Tables,
+    *,
+    findings: Sequence[Finding] = (),
+    window: Window | None = None,
+    show_tz: str = "UTC",
+    lang: str = "en",
 ) -> Chart:
     """Telemetry, training speed and log records of a case on one time axis.
 
@@ -79,43 +86,49 @@ def timeline(
         findings: In order of importance; the GPUs they name are coloured, their evidence is marked.
         window: Ends of the UTC axis; None: what was read.
         show_tz: IANA zone of the times on the axis.
+        lang: Language of titles, legends and caption, `en` or `ko`.
 
     Raises:
         UnknownTimeZoneError: No such zone.
     """
-    words = sentences("timeline")
-    lines = gpu_lines(tables.gpus, findings)
+    words = sentences("timeline", lang)
+    lines = gpu_lines(tables.gpus, findings, polled=set(tables.samples["gpu_key"].drop_nulls().unique()))
     scales, left_out = time_scales(tables, findings, window)
-    made = [(tracks_of(tables, scale, lines), marks_of(tables, findings, scale)) for scale in scales]
+    made = [
+        (tracks_of(tables, scale, lines, lang=lang), marks_of(tables, findings, scale, lang=lang)) for scale in scales
+    ]
     groups = [(tracks, marks) for tracks, marks in made if tracks.titles or tracks.bands.height or marks.lanes.height]
     if not groups:
         return Chart(words["title"], words["nothing"], words["nothing"], _svg(sentence_alone(words["nothing"])))
     datasets: dict[str, Rows] = {}
-    drawn: list[alt.VConcatChart] = []
+    drawn: list[list[alt.LayerChart]] = []
     for place, (tracks, marks) in enumerate(groups):
-        group = Group(tracks, marks, Palette(lines), show_tz=show_tz, prefix=f"g{place}_")
+        group = Group(tracks, marks, Palette(lines, lang=lang), show_tz=show_tz, prefix=f"g{place}_", lang=lang)
         drawn.append(group.draw())
         datasets |= group.datasets
     return Chart(
         words["title"],
-        " ".join(_caption(groups, tables, left_out)),
-        " ".join(_alternative(tracks, marks, lines, show_tz) for tracks, marks in groups),
-        _svg(specification(alt.vconcat(*drawn, spacing=_BETWEEN_GROUPS), datasets)),
+        " ".join(_caption(groups, tables, left_out, lang)),
+        " ".join(_alternative(tracks, marks, lines, show_tz, lang) for tracks, marks in groups),
+        _svg(specification(drawn, datasets)),
     )
 
 
 def _svg(spec: dict[str, Any]) -> str:
     register_fonts()
     major_minor = alt.SCHEMA_VERSION.removeprefix("v").rsplit(".", 1)[0]
-    return vl_convert.vegalite_to_svg(spec, vl_version=major_minor)
+    svg = vl_convert.vegalite_to_svg(spec, vl_version=major_minor)
+    # The renderer counts its clip paths over the life of the process; the same case must give the same bytes.
+    numbers = {old: str(place) for place, old in enumerate(_CLIP_ID.findall(svg))}
+    return _CLIP.sub(lambda found: f"{found[1]}{numbers.get(found[2], found[2])}{found[3]}", svg)
 
 
-def _caption(groups: Sequence[tuple[Tracks, Marks]], tables: Tables, left_out: int) -> list[str]:
-    words = sentences("timeline")
+def _caption(groups: Sequence[tuple[Tracks, Marks]], tables: Tables, left_out: int, lang: str) -> list[str]:
+    words = sentences("timeline", lang)
     said: list[str] = []
     longest = max((tracks.longest_gap_s for tracks, _ in groups if tracks.longest_gap_s is not None), default=None)
     if longest is not None:
-        said.append(words["caption_reduced"].format(bucket=size().bucket))
+        said.append(words["caption_reduced"])
         cadences = f"{threshold('longest_gap_cadences').value:g}"
         said.append(words["caption_gaps"].format(cadences=cadences, longest=duration(longest)))
     if any(tracks.bands.height for tracks, _ in groups):
@@ -136,8 +149,8 @@ def _caption(groups: Sequence[tuple[Tracks, Marks]], tables: Tables, left_out: i
     return said + [words[key].format(count=f"{count:,}") for key, count in counts.items() if count]
 
 
-def _alternative(tracks: Tracks, marks: Marks, lines: pl.DataFrame, show_tz: str) -> str:
-    words, scale = sentences("timeline"), tracks.scale
+def _alternative(tracks: Tracks, marks: Marks, lines: pl.DataFrame, show_tz: str, lang: str) -> str:
+    words, scale = sentences("timeline", lang), tracks.scale
     shown = [tracks.titles[one.name] for one in (*panels(), *run_panels()) if one.name in tracks.titles]
     shown += [words["reasons"]] if tracks.bands.height else []
     shown += [words["events"]] if marks.lanes.height else []
@@ -151,7 +164,7 @@ def _alternative(tracks: Tracks, marks: Marks, lines: pl.DataFrame, show_tz: str
     return (
         words["alt"]
         .format(
-            axis=axis_title(scale, show_tz),
+            axis=axis_title(scale, show_tz, lang=lang),
             start=when(scale, scale.start_us, show_tz),
             end=when(scale, scale.end_us, show_tz),
             panels="; ".join(shown),

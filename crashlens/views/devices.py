@@ -4,7 +4,7 @@ A finding names a GPU by UUID, PCI bus id or label; the tables know it by `gpu_k
 in two sources only where `device_id` says so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import polars as pl
 
@@ -15,8 +15,8 @@ SCHEMA = {"gpu_key": pl.String, "label": pl.String, "named": pl.Int32}
 _NAMES = ("gpu_key", "device_id", "gpu_uuid", "pci_bus_id", "mig_uuid")
 
 
-def gpu_lines(gpus: pl.DataFrame, findings: Sequence[Finding]) -> pl.DataFrame:
-    """One row per `gpu_key`: what it is called, and in which place the findings name it.
+def gpu_lines(gpus: pl.DataFrame, findings: Sequence[Finding], *, polled: Collection[str]) -> pl.DataFrame:
+    """One row per `gpu_key` with samples: what it is called, and in which place the findings name it.
 
     Findings are read in order of importance. The GPUs of one are taken while all that were taken can still be told
     apart by colour and other GPUs remain to compare with; benign findings name none. Where the only findings name every
@@ -25,6 +25,7 @@ def gpu_lines(gpus: pl.DataFrame, findings: Sequence[Finding]) -> pl.DataFrame:
     Args:
         gpus: The table `gpus`.
         findings: In order of importance.
+        polled: Every `gpu_key` that has samples; a GPU that only a log line names is not drawn and not counted.
 
     Returns:
         `gpu_key`, `label` (such as "GPU 5"), `named` (0 for the GPU named first, null for the others), sorted by label.
@@ -38,22 +39,23 @@ def gpu_lines(gpus: pl.DataFrame, findings: Sequence[Finding]) -> pl.DataFrame:
         for name in (*[row[column] for column in _NAMES], labels[row["gpu_key"]]):
             if name:
                 known.setdefault(str(name).lower(), set()).add(same[row["gpu_key"]])
-    order = _named(findings, known, len(set(same.values())))
+    order = _named(findings, known, {same[key] for key in polled if key in same})
     found = [
         {"gpu_key": key, "label": label, "named": order.get(same[key])}
         for key, label in sorted(labels.items(), key=lambda pair: (natural(pair[1]), pair[0]))
+        if key in polled
     ]
     return pl.DataFrame(found, schema=SCHEMA, orient="row")
 
 
-def _named(findings: Sequence[Finding], known: dict[str, set[str]], devices: int) -> dict[str, int]:
+def _named(findings: Sequence[Finding], known: dict[str, set[str]], devices: set[str]) -> dict[str, int]:
     order: dict[str, int] = {}
     for finding in findings:
         if finding.verdict == "benign":
             continue
-        named = {device for name in finding.devices for device in known.get(name.lower(), ())}
+        named = {device for name in finding.devices for device in known.get(name.lower(), ())} & devices
         taken = len(order.keys() | named)
-        if taken <= gpu_colours().most_named and (taken < devices or devices == 1):
+        if taken <= gpu_colours().most_named and (taken < len(devices) or len(devices) == 1):
             for device in sorted(named):
                 order.setdefault(device, len(order))
     return order

@@ -19,10 +19,10 @@ from crashlens.views.encoding import Panel, gpu_colours, ink, mark_colours, pane
 from crashlens.views.label_rows import CHARACTER, Side, place_labels
 from crashlens.views.labels import sentences
 from crashlens.views.marks import Marks
+from crashlens.views.terminal import width_of
 from crashlens.views.tracks import RUN, Tracks
 from crashlens.views.visible import visible
 
-_FONT = 10.5
 _FLAT = 0.1  # a y axis spans at least this share of its values: noise must not look like a swing
 _LONGEST_NAME = 60
 _Y_TICKS = 3
@@ -37,10 +37,11 @@ class Palette:
 
     Args:
         lines: `gpu_key`, `label`, `named` as `devices.gpu_lines` gives them.
+        lang: Language of the legend, `en` or `ko`.
     """
 
-    def __init__(self, lines: pl.DataFrame) -> None:
-        self._lines = lines
+    def __init__(self, lines: pl.DataFrame, *, lang: str = "en") -> None:
+        self._lines, self._lang = lines, lang
         colours = gpu_colours().affected
         named = lines.filter(pl.col("named").is_not_null()).sort("named")
         self._named: dict[str, str] = {row["gpu_key"]: colours[row["named"] % len(colours)] for row in named.to_dicts()}
@@ -55,7 +56,7 @@ class Palette:
 
     def legend(self) -> list[tuple[str, str]]:
         """`(colour, words)` of the GPU series, named ones first."""
-        words = sentences("timeline")
+        words = sentences("timeline", self._lang)
         total = self._lines.select("label").n_unique()
         if not self._named:
             return [(self._plain, words["legend_all"].format(count=total))] if total > 1 else []
@@ -76,27 +77,31 @@ class Group:
         palette: Colours of the GPUs.
         show_tz: IANA zone of the labels.
         prefix: Start of the names of its data, different for each group of one picture.
+        lang: Language of the words, `en` or `ko`.
 
     Attributes:
         datasets: Rows by name, as the panels refer to them.
     """
 
-    def __init__(self, tracks: Tracks, marks: Marks, palette: Palette, *, show_tz: str, prefix: str) -> None:
+    def __init__(
+        self, tracks: Tracks, marks: Marks, palette: Palette, *, show_tz: str, prefix: str, lang: str = "en"
+    ) -> None:
         self.datasets: dict[str, Rows] = {}
         self._tracks, self._marks, self._palette, self._prefix = tracks, marks, palette, prefix
+        self._lang = lang
         scale = tracks.scale
         span = scale.end_us - scale.start_us
         self._ticks = {
             round((at - scale.start_us) / span * size().width, 1): label for at, label in ticks(scale, show_tz)
         }
-        self._title = axis_title(scale, show_tz)
+        self._title = axis_title(scale, show_tz, lang=lang)
         self._rules = marks.marks.select(
             x=scale.pixel("time_us").round(1),
             label=_short_label("label"),
             colour=_role_colours(),
         )
 
-    def draw(self) -> alt.VConcatChart:
+    def draw(self) -> list[alt.LayerChart]:
         """The panels, top to bottom; the time axis is labelled under the last one."""
         titles = self._tracks.titles
         draws: list[tuple[list[alt.LayerChart], Draw]] = [
@@ -107,12 +112,12 @@ class Group:
         draws += [([], self._series(one, size().run_line)) for one in run_panels() if one.name in titles]
         if self._marks.lanes.height:
             draws.append(([], self._records()))
-        parts: list[Any] = self._mark_labels()
+        parts = self._mark_labels()
         if self._tracks.longest_gap_s is not None:
             parts += self._strip(self._palette.legend(), heading="")
         for place, (above, draw) in enumerate(draws):
             parts += [*above, draw(self._title if place == len(draws) - 1 else "")]
-        return alt.vconcat(*parts, spacing=size().between)
+        return parts
 
     # --- panels ---------------------------------------------------------------------------------------------------
 
@@ -154,7 +159,7 @@ class Group:
     def _reasons(self) -> tuple[list[alt.LayerChart], Draw]:
         scale, bands = self._tracks.scale, self._tracks.bands
         present = set(bands["reason_class"])
-        shown = [one for one in reason_classes() if one.name in present]
+        shown = [one for one in reason_classes(self._lang) if one.name in present]
         names = [one.name for one in shown]
         labels = reason_lanes(bands)
         rows = bands.filter(pl.col("label").is_in(labels)).select(
@@ -175,7 +180,8 @@ class Group:
             made = bars.encode(x=x, x2="x2:Q", y=y, yOffset=offset, color=colour)
             return self._panel([made, *self._rule_layer(x)], lane * len(labels), "")
 
-        return self._strip([(one.colour, one.label) for one in shown], heading=sentences("timeline")["reasons"]), draw
+        heading = sentences("timeline", self._lang)["reasons"]
+        return self._strip([(one.colour, one.label) for one in shown], heading=heading), draw
 
     def _records(self) -> Draw:
         scale, lanes = self._tracks.scale, self._marks.lanes
@@ -204,7 +210,7 @@ class Group:
                 moment = alt.Chart(self._data(moments)).mark_tick(height=11, thickness=1.8)
                 made.append(moment.encode(x=x, y=y, color=colour))
             height = (size().lane + 3) * len(order)
-            return self._panel([*made, *self._rule_layer(x)], height, sentences("timeline")["events"])
+            return self._panel([*made, *self._rule_layer(x)], height, sentences("timeline", self._lang)["events"])
 
         return draw
 
@@ -212,7 +218,13 @@ class Group:
         panel = _layered(layers, height)
         if title:
             panel.title = alt.TitleParams(
-                title, anchor="start", frame="group", fontSize=11, fontWeight=600, color=ink().text, offset=3
+                title,
+                anchor="start",
+                frame="group",
+                fontSize=size().heading,
+                fontWeight=600,
+                color=ink().text,
+                offset=3,
             )
         return panel
 
@@ -231,8 +243,8 @@ class Group:
             labelColor=ink().quiet,
             titleColor=ink().quiet,
             titleFontWeight="normal",
-            labelFontSize=_FONT,
-            titleFontSize=_FONT,
+            labelFontSize=size().label,
+            titleFontSize=size().label,
         )
         return alt.X("x:Q", scale=alt.Scale(domain=[0, size().width], nice=False, zero=False), axis=axis)
 
@@ -270,7 +282,7 @@ class Group:
             part = rows.filter(pl.col("align") == align).select("x", "y", "label", "colour")
             if part.height:
                 text = alt.Chart(self._data(part)).mark_text(
-                    align=align, dx=shift, fontSize=_FONT, baseline="middle", fontWeight=500
+                    align=align, dx=shift, fontSize=size().label, baseline="middle", fontWeight=500
                 )
                 made.append(text.encode(x=x, y=y, text="label:N", color=colour))
         return [_bare(made, height)]
@@ -279,27 +291,27 @@ class Group:
         """One line of coloured squares with their words, behind a heading."""
         if not entries:
             return []
-        at = 0.0 if not heading else CHARACTER * 1.08 * len(heading) + 18
+        at = 0.0 if not heading else CHARACTER * 1.08 * width_of(heading) + 18
         rows: Rows = []
         for colour, words in entries:
             rows.append({"x": at + 5, "text_x": at + 14, "words": words, "colour": colour})
-            at += CHARACTER * len(words) + 34
+            at += CHARACTER * width_of(words) + 34
         base = alt.Chart(self._data(pl.DataFrame(rows)))
         scale = alt.Scale(domain=[0, size().width], nice=False, zero=False)
         middle = alt.value(7)
         square = base.mark_square(size=70, opacity=1).encode(
             x=alt.X("x:Q", scale=scale, axis=None), y=middle, color=alt.Color("colour:N", scale=None)
         )
-        words_ = base.mark_text(align="left", fontSize=_FONT, color=ink().text, baseline="middle").encode(
+        words_ = base.mark_text(align="left", fontSize=size().label, color=ink().text, baseline="middle").encode(
             x=alt.X("text_x:Q", scale=scale, axis=None), y=middle, text="words:N"
         )
         made = [square, words_]
         if heading:
             head = alt.Chart(self._data(pl.DataFrame({"x": [0], "words": [heading]})))
             made.append(
-                head.mark_text(align="left", fontSize=11, fontWeight=600, color=ink().text, baseline="middle").encode(
-                    x=alt.X("x:Q", scale=scale, axis=None), y=middle, text="words:N"
-                )
+                head.mark_text(
+                    align="left", fontSize=size().heading, fontWeight=600, color=ink().text, baseline="middle"
+                ).encode(x=alt.X("x:Q", scale=scale, axis=None), y=middle, text="words:N")
             )
         return [_bare(made, 14)]
 
@@ -316,22 +328,33 @@ def reason_lanes(bands: pl.DataFrame) -> list[str]:
     return sorted(kept, key=natural)
 
 
-def specification(drawn: alt.Chart | alt.VConcatChart, datasets: dict[str, Rows]) -> dict[str, Any]:
-    """The Vega-Lite specification of `drawn` with the data that it names."""
-    made: dict[str, Any] = drawn.to_dict(validate=False)
-    return made | {
+def specification(groups: Sequence[Sequence[alt.LayerChart]], datasets: dict[str, Rows]) -> dict[str, Any]:
+    """The Vega-Lite specification of `groups` of panels, one group under the other, with the data that they name.
+
+    Panels are joined as plain data: Altair would copy and compare each of them at every level.
+    """
+    stacks = [{"vconcat": [_plain(panel) for panel in panels_], "spacing": size().between} for panels_ in groups]
+    return {
+        "$schema": alt.SCHEMA_URL,
+        "vconcat": stacks,
+        "spacing": size().between_groups,
         "background": ink().paper,
         "padding": {"left": 4, "right": 10, "top": 6, "bottom": 4},
-        "config": {"font": FAMILIES, "view": {"stroke": ink().grid, "strokeWidth": 1}},
+        "config": {"aria": False, "font": FAMILIES, "view": {"stroke": ink().grid, "strokeWidth": 1}},
         "datasets": datasets,
     }
 
 
 def sentence_alone(sentence: str) -> dict[str, Any]:
     """The specification of a picture that says why there is none."""
-    drawn = alt.Chart(alt.NamedData(name="alone"), width=size().width, height=40)
+    drawn = alt.Chart(alt.NamedData(name="alone"))
     text = drawn.mark_text(color=ink().quiet, fontSize=12, limit=size().width).encode(text="text:N")
-    return specification(text.properties(view=alt.ViewBackground(stroke=None)), {"alone": [{"text": sentence}]})
+    return specification([[_bare([text], 40)]], {"alone": [{"text": sentence}]})
+
+
+def _plain(panel: alt.LayerChart) -> dict[str, Any]:
+    made: dict[str, Any] = panel.to_dict(validate=False)
+    return {key: value for key, value in made.items() if key not in ("$schema", "config", "datasets")}
 
 
 def short(label: str) -> str:
@@ -367,7 +390,7 @@ def _y_axis(**more: Any) -> alt.Axis:
         minExtent=wide,
         maxExtent=wide,
         labelLimit=wide - 8,
-        labelFontSize=_FONT,
+        labelFontSize=size().label,
         labelColor=ink().quiet,
         gridColor=ink().grid,
         domain=False,

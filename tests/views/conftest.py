@@ -1,6 +1,6 @@
 """Small hand-made cases for the views: every number in them is written here, none comes from a parser."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import polars as pl
@@ -63,7 +63,13 @@ def tables(
 ) -> Tables:
     keys = sorted({str(row["gpu_key"]) for row in samples})
     gpus = [
-        {"gpu_key": key, "source_id": 0, "device_id": f"GPU-{key[3:]}", "gpu_uuid": f"GPU-{key[3:]}", "nvml_index": int(key[3:])}
+        {
+            "gpu_key": key,
+            "source_id": 0,
+            "device_id": f"GPU-{key[3:]}",
+            "gpu_uuid": f"GPU-{key[3:]}",
+            "nvml_index": int(key[3:]),
+        }
         for key in keys
     ]
     return Tables(
@@ -94,8 +100,13 @@ def finding(*evidence: Evidence, devices: tuple[str, ...] = (), **more: object) 
         "hosts": ("node07",),
         "ranks": (5,),
         "window": Window(START, after(3600)),
-        "effects": (Effect("sm_clock_mhz", 1980.0, 1386.0, 0.7, (0.69, 0.71), None, (90, 80), "block bootstrap", 7, "GPU 1"),),
-        "alternatives": (Alternative("power.software_cap", "the enforced limit"), Alternative("a checkpoint", "its line")),
+        "effects": (
+            Effect("sm_clock_mhz", 1980.0, 1386.0, 0.7, (0.69, 0.71), None, (90, 80), "block bootstrap", 7, "GPU 1"),
+        ),
+        "alternatives": (
+            Alternative("power.software_cap", "the enforced limit"),
+            Alternative("a checkpoint", "its line"),
+        ),
         "rule_ids": ("kernel.xid",),
         "thresholds": (Threshold("longest_gap_cadences", 3.0, "1", "uncalibrated"),),
         "id": "F-01",
@@ -105,6 +116,29 @@ def finding(*evidence: Evidence, devices: tuple[str, ...] = (), **more: object) 
 
 def evidence(source: str, line: int, role: str, text: str = "record", **more: object) -> Evidence:
     return Evidence(Place(source, line), role, text, **more)  # pyright: ignore[reportArgumentType]
+
+
+def need(question: str, signal: str, state: str, decidable: str, share: float | None = None) -> dict[str, object]:
+    return {
+        "question": question,
+        "signal": signal,
+        "state": state,
+        "share": share,
+        "decidable": decidable,
+        "leaves_open": f"{question} stays open.",
+        "still_possible": f"{question} in words.",
+        "collect_with": f"collect {signal}",
+    }
+
+
+COVERAGE = pl.DataFrame(
+    [
+        need("thermal", "clocks_event_reasons", "ok", "yes", 1.0),
+        need("thermal", "memory_temperature_c", "not_supported", "yes"),
+        need("memory_heat", "memory_temperature_c", "not_supported", "no"),
+        need("memory_heat", "sm_clock_mhz", "partly", "no", 0.52),
+    ]
+)
 
 
 class Made:
@@ -118,14 +152,14 @@ class Made:
     finding = staticmethod(finding)
     evidence = staticmethod(evidence)
     start = START
+    coverage = COVERAGE
 
-    def run(self, gpus: int = 2, polls: int = 12, every_s: float = 5.0, **signals: float | None) -> list[dict[str, object]]:
+    def run(
+        self, gpus: int = 2, polls: int = 12, every_s: float = 5.0, **signals: float | None
+    ) -> list[dict[str, object]]:
         return [sample(gpu, poll * every_s, **signals) for poll in range(polls) for gpu in range(gpus)]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def made() -> Made:
     return Made()
-
-
-Build = Callable[..., Tables]

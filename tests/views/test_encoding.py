@@ -67,7 +67,13 @@ def test_panels_come_in_the_order_that_a_reader_expects() -> None:
 
 @pytest.mark.parametrize(
     ("column", "label"),
-    [("power_draw_w", "W"), ("nvlink_tx_bytes_per_s", "MB/s"), ("tokens_per_s", "/s"), ("step_time_s", "s"), ("sm_active_ratio", "%")],
+    [
+        ("power_draw_w", "W"),
+        ("nvlink_tx_bytes_per_s", "MB/s"),
+        ("tokens_per_s", "/s"),
+        ("step_time_s", "s"),
+        ("sm_active_ratio", "%"),
+    ],
 )
 def test_the_longest_ending_gives_the_unit(column: str, label: str) -> None:
     unit = unit_of(column)

@@ -22,7 +22,9 @@ def test_what_cannot_be_seen_is_spelled_out(raw: str, shown: str) -> None:
     assert visible(raw) == shown
 
 
-@pytest.mark.parametrize("text", ["온도 상승", "温度", "🔥 hot", "👩\u200d💻", "a\tb\nc", "<b>&'\"", "naïve ü", "#panic $x$ `y`"])
+@pytest.mark.parametrize(
+    "text", ["온도 상승", "温度", "🔥 hot", "👩\u200d💻", "a\tb\nc", "<b>&'\"", "naïve ü", "#panic $x$ `y`"]
+)
 def test_what_can_be_seen_stays(text: str) -> None:
     assert visible(text) == text
 
