@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from crashlens.analysis.bursts import first_cause_rank
 from crashlens.analysis.runs import run_of
+from crashlens.catalog.phrases import in_language
 from crashlens.conclude.application import conclude_application
 from crashlens.conclude.clocks_power import conclude_clocks_power
 from crashlens.conclude.collective import Hang, attach, causal_relation, conclude_hang, find_hangs
@@ -47,7 +48,17 @@ def conclude(tables: Tables, rule_set: RuleSet, *, lang: str) -> tuple[Finding, 
         findings = [_nothing(scene)]
     ordered = sorted(findings, key=lambda finding: _importance(finding, weights))
     kept = ordered[:MOST_FINDINGS]
-    return tuple(replace(finding, id=f"F-{number:02d}") for number, finding in enumerate(kept, 1))
+    return tuple(replace(_said_in(lang, finding), id=f"F-{number:02d}") for number, finding in enumerate(kept, 1))
+
+
+def _said_in(lang: str, finding: Finding) -> Finding:
+    """The finding with the words of lower floors in `lang`: sources of thresholds, methods, what was measured."""
+    effects = [
+        replace(item, method=in_language(item.method, lang), subject=in_language(item.subject, lang))
+        for item in finding.effects
+    ]
+    thresholds = [replace(item, source=in_language(item.source, lang)) for item in finding.thresholds]
+    return replace(finding, effects=tuple(effects), thresholds=tuple(thresholds))
 
 
 def _joined(
@@ -127,7 +138,7 @@ def _nothing(scene: Scene) -> Finding:
     read = sources.filter(sources["state"].is_in(["read", "partly_read"]))
     if not read.height:
         why = "; ".join(
-            f"{row['path']}: {row['notices'][0] if row['notices'] else row['state']}"
+            f"{row['path']}: {in_language(row['notices'][0], scene.lang) if row['notices'] else row['state']}"
             for row in sources.head(5).iter_rows(named=True)
         )
         values: dict[str, object] = {"why": why or say(scene.lang, "words", "no_files")}
