@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import polars as pl
 import pyarrow as pa
@@ -87,12 +87,12 @@ class CaseData:
         """Write the case as Parquet files and a manifest into a new folder; `crashlens.open` reads it back.
 
         Raises:
-            OutputExistsError: The folder is there and not empty.
+            OutputExistsError: The folder is there and not empty, or it is a file.
         """
         target = Path(folder)
-        if target.exists() and any(target.iterdir()):
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise OutputExistsError(
-                f'"{target.name}" is there and not empty; nothing was written.',
+                f'"{target.name}" is there and no empty folder; nothing was written.',
                 way_out="Give a folder that does not exist yet.",
             )
         target.mkdir(parents=True, exist_ok=True)
@@ -133,8 +133,7 @@ class CaseData:
             }
         except (OSError, pl.exceptions.PolarsError) as error:
             raise _not_a_case(target, f"a table cannot be read: {error}") from None
-        cut = manifest.get("window")
-        return cls(Tables(**tables), Window.of(cut[0], cut[1]) if cut else None)
+        return cls(Tables(**tables), _saved_window(target, manifest.get("window")))
 
 
 def _write_parquet(table: pa.Table, file: Path) -> None:
@@ -144,12 +143,26 @@ def _write_parquet(table: pa.Table, file: Path) -> None:
 
 def _manifest(folder: Path) -> dict[str, Any]:
     try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        manifest: Any = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
         raise _not_a_case(folder, f"{MANIFEST}: {error}") from None
-    if manifest.get("schema") != CASE_SCHEMA:
-        raise _not_a_case(folder, f"{MANIFEST} says {manifest.get('schema')!r}, not {CASE_SCHEMA!r}")
-    return manifest
+    if not isinstance(manifest, dict):
+        raise _not_a_case(folder, f"{MANIFEST} holds no object")
+    said = cast("dict[str, Any]", manifest)
+    for key, known in (("schema", CASE_SCHEMA), ("tables", SCHEMA_VERSION)):
+        if said.get(key) != known:
+            raise _not_a_case(folder, f"{MANIFEST} says {said.get(key)!r}, not {known!r}")
+    return said
+
+
+def _saved_window(folder: Path, cut: object) -> Window | None:
+    if cut is None:
+        return None
+    try:
+        start, end = cast("list[str]", cut)
+        return Window.of(start, end)
+    except (TypeError, ValueError, AttributeError):
+        raise _not_a_case(folder, f"{MANIFEST} holds the window {cut!r}") from None
 
 
 def _not_a_case(folder: Path, why: str) -> NotACaseError:

@@ -91,13 +91,16 @@ class Instant:
 def order(first: Instant, second: Instant, *, skew_us: int) -> Order:
     """Whether `first` happened before or after `second`, or cannot be ordered.
 
-    One clock orders its own stamps. Stamps of different clocks are ordered in UTC when their uncertainty intervals do
-    not touch; between machines (unknown counts as another machine) `skew_us` is added to both.
+    One clock orders its own stamps, except where its uncertainty covers both: in the hour that a wall clock shows
+    twice, and between a stamp of a minute and one of a second inside it. Stamps of different clocks are ordered in UTC
+    when their uncertainty intervals do not touch; between machines (unknown counts as another machine) `skew_us` is
+    added to both.
     """
-    if first.clock_us is not None and second.clock_us is not None and first.clock_id == second.clock_id:
-        if first.clock_us == second.clock_us:
-            return "unordered"
-        return "before" if first.clock_us < second.clock_us else "after"
+    if _share_clock(first, second):
+        apart_us = distance_us(first, second) or 0
+        if apart_us > 0 and apart_us >= first.uncertainty_us:
+            return "before"
+        return "after" if apart_us < 0 and -apart_us >= second.uncertainty_us else "unordered"
     if first.utc_us is None or second.utc_us is None:
         return "unordered"
     same_machine = first.host is not None and first.host == second.host
@@ -107,6 +110,11 @@ def order(first: Instant, second: Instant, *, skew_us: int) -> Order:
     if second.utc_us + second.uncertainty_us + slack_us < first.utc_us:
         return "after"
     return "unordered"
+
+
+def _share_clock(first: Instant, second: Instant) -> bool:
+    stamped = first.clock_us is not None and second.clock_us is not None
+    return stamped and first.clock_id is not None and first.clock_id == second.clock_id
 
 
 def distance_us(first: Instant, second: Instant) -> int | None:
@@ -203,4 +211,11 @@ def _moment(given: datetime | str, tz: str | None) -> datetime:
             facts=[("given", str(given))],
             way_out=f"Write {moment.isoformat()}Z for UTC, or give tz=.",
         )
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise WindowError(
+            "A time of the window is outside the calendar; nothing was cut.",
+            facts=[("given", str(given))],
+            way_out="Write ISO 8601, for example 2026-10-01T10:00:00Z",
+        ) from None

@@ -1,6 +1,7 @@
 """All questions asked, and their findings put in order of importance."""
 
 from dataclasses import replace
+from typing import Any
 
 from crashlens.analysis.bursts import first_cause_rank
 from crashlens.analysis.runs import run_of
@@ -133,13 +134,16 @@ def _importance(finding: Finding, weights: dict[str, float]) -> tuple[float, flo
     return weight, float(_VERDICTS.index(finding.verdict)), start, str(finding.first_event or "")
 
 
+def _first_notice(row: dict[str, Any], lang: str) -> str:
+    return in_language(row["notices"][0], lang).rstrip(".") if row["notices"] else str(row["state"])
+
+
 def _nothing(scene: Scene) -> Finding:
     sources = scene.tables.sources
     read = sources.filter(sources["state"].is_in(["read", "partly_read"]))
     if not read.height:
         why = "; ".join(
-            f"{row['path']}: {in_language(row['notices'][0], scene.lang) if row['notices'] else row['state']}"
-            for row in sources.head(5).iter_rows(named=True)
+            f"{row['path']}: {_first_notice(row, scene.lang)}" for row in sources.head(5).iter_rows(named=True)
         )
         values: dict[str, object] = {"why": why or say(scene.lang, "words", "no_files")}
         return compose(

@@ -154,9 +154,9 @@ def _ambiguous(scene: Scene, samples: pl.DataFrame, held: Held) -> Finding | Non
 def _power_cap(scene: Scene, samples: pl.DataFrame, held: Held) -> Finding | None:
     headroom = measure_power_headroom(samples.filter(pl.col("gpu_key").is_in(held.gpu_keys)))
     ratio = headroom["draw_to_limit_ratio"].median()
-    if ratio is None:
-        return _cap_without_limit(scene, samples, held, headroom)
     at_limit, below = threshold("power_cap_draw_ratio"), threshold("cap_below_limit_draw_ratio")
+    if ratio is None or below.value <= float(str(ratio)) < at_limit.value:
+        return _cap_undecided(scene, samples, held, headroom)
     share = held.share("loaded_share") if held.share("loaded_share") is not None else held.share("share")
     values: dict[str, object] = {
         "gpus": scene.gpus_phrase(list(held.gpu_keys)),
@@ -178,7 +178,7 @@ def _power_cap(scene: Scene, samples: pl.DataFrame, held: Held) -> Finding | Non
     )  # fmt: skip
 
 
-def _cap_without_limit(scene: Scene, samples: pl.DataFrame, held: Held, headroom: pl.DataFrame) -> Finding:
+def _cap_undecided(scene: Scene, samples: pl.DataFrame, held: Held, headroom: pl.DataFrame) -> Finding:
     lang = scene.lang
     absent = [
         say(lang, "signals", name)

@@ -71,11 +71,11 @@ def run_audit(
     from crashlens.report.execute import execute_notebook  # noqa: PLC0415
     from crashlens.report.html_page import html_page  # noqa: PLC0415
     from crashlens.report.parameters import inject_parameters  # noqa: PLC0415
-    from crashlens.report.percent import read_percent  # noqa: PLC0415
+    from crashlens.report.percent import parse_template  # noqa: PLC0415
     from crashlens.report.typeset import typeset  # noqa: PLC0415
 
     try:
-        notebook = read_percent(_source(template))
+        notebook = parse_template(_source(template))
     except ValueError as error:
         raise _unreadable(template, error) from error
     inject_parameters(notebook, parameters)
@@ -98,13 +98,20 @@ def _written(notebook: dict[str, Any]) -> bytes:
 
 
 def _check_extra() -> None:
-    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    missing = [name for name in _NEEDED if not _is_there(name)]
     if missing:
         raise MissingExtraError(
             "The audit needs packages that are not installed; nothing was run.",
             facts=[("missing", ", ".join(missing))],
             way_out="pip install 'crashlens-gpu[pdf]'",
         )
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ImportError:  # an import hook may refuse a package instead of not finding it
+        return False
 
 
 def _source(template: Path) -> str:

@@ -29,7 +29,7 @@ class _ThisInterpreter(KernelSpecManager):
         return KernelSpec(argv=argv, display_name=kernel_name, language="python")
 
 
-class _ThisKernelManager(AsyncKernelManager):
+class _KernelHere(AsyncKernelManager):
     """Starts the kernel of `_ThisInterpreter`."""
 
     @default("kernel_spec_manager")
@@ -59,7 +59,7 @@ def execute_notebook(notebook: NotebookNode, *, folder: Path, progress: Callable
     with tempfile.TemporaryFile() as kernel_errors:
         client = NotebookClient(
             notebook,
-            kernel_manager_class=_ThisKernelManager,
+            kernel_manager_class=_KernelHere,
             kernel_name="python3",
             timeout=None,
             record_timing=False,

@@ -18,7 +18,7 @@ _TAGS = re.compile(r"tags=(\[[^\]]*\])")
 _OPTION = re.compile(r"\b\w+=(\[[^\]]*\]|\"[^\"]*\"|\S+)")
 
 
-def read_percent(text: str) -> NotebookNode:
+def parse_template(text: str) -> NotebookNode:
     """The notebook that py:percent `text` stands for, without outputs.
 
     A cell has the id `cell-<n>`, `metadata.tags` as written, and `metadata.title` where the marker names one. Raw

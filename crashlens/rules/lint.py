@@ -6,6 +6,7 @@ import time
 LENGTH = 2000  # characters of the shortest hostile line
 SLOWEST_GROWTH = 9.0  # 4x the length may take up to so many times as long: linear is 4, quadratic 16
 NOISE_S = 0.004  # below this the clock says nothing about growth
+FIRST_LENGTH = 24  # tried first: a pattern that doubles its work with each character shows here and ends nowhere later
 
 _PIECES = ("a", "0", " ", "[", "(", "1.", "a=", "::", "GPU ", "Rank 1 ", "\t", "x,", "- ")
 
@@ -19,6 +20,8 @@ def lint_pattern(pattern: re.Pattern[str]) -> str | None:
     start = _literal_start(pattern.pattern)
     for piece in _PIECES:
         for lead in ("", start):
+            if _best_time(pattern, lead + piece * (FIRST_LENGTH // len(piece))) > NOISE_S:
+                return f"exponential on {lead[:20] + piece!r} repeated {FIRST_LENGTH // len(piece)} times"
             times = [_best_time(pattern, lead + piece * (LENGTH * factor // len(piece))) for factor in (1, 4)]
             if times[1] > NOISE_S and times[1] > SLOWEST_GROWTH * max(times[0], 1e-6):
                 grew = f"{times[0]:.4f} s, 4x longer {times[1]:.4f} s"

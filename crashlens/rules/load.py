@@ -98,16 +98,26 @@ def _rows(
     faults: list[str],
 ) -> list[_T]:
     name, text, document = file
-    lines = [number for number, line in enumerate(text.split("\n"), 1) if line.strip() == f"[[{table}]]"]
+    head = re.compile(rf"\s*\[\[\s*{table}\s*\]\]\s*(?:#.*)?")
+    lines = [number for number, line in enumerate(text.split("\n"), 1) if head.fullmatch(line)]
+    found = document.get(table, [])
+    if not isinstance(found, list) or not all(isinstance(row, dict) for row in cast("list[object]", found)):
+        faults.append(f"{name}: {table} is not a list of tables: write [[{table}]]")
+        return []
     rows: list[_T] = []
-    for row, line in zip(cast("list[dict[str, Any]]", document.get(table, [])), lines, strict=True):
-        place = f"{name}:{line}"
+    for number, row in enumerate(cast("list[dict[str, Any]]", found)):
+        # Written inline, or inside a text that looks like a head, the rows cannot be told apart by line.
+        place = f"{name}:{lines[number]}" if len(lines) == len(cast("list[object]", found)) else f"{name}:?"
         wrong = _shape_faults(row, table)
         if not wrong:
             try:
                 rows.append(build(row, place))
             except _FaultyRowError as error:
                 wrong = [str(error)]
+            except KeyError as error:
+                wrong = [f"a table inside it lacks {error}"]
+            except (AttributeError, TypeError, ValueError) as error:
+                wrong = [f"a value inside it has the wrong type: {error}"]
         faults += [f"{place}: {row.get('id', '(no id)')}: {what}" for what in wrong]
     return rows
 

@@ -79,6 +79,8 @@ def _kernel_word(peeled: Peeled, _found: re.Match[str]) -> bool:
 def _syslog_tag(peeled: Peeled, found: re.Match[str]) -> bool:
     if not peeled.stamps:
         return False  # `host tag:` means something only behind a stamp
+    if peeled.stamps[-1].layer == "wall" and found["tag"] != "kernel" and not found["pid"]:
+        return False  # Python loggers print such stamps too, and `epoch1 loss: 2.1` behind them
     if found["tag"] != "kernel" and not found["pid"] and not re.search(r"[\d.-]", found["host"]):
         return False  # two words and a colon: more likely the start of a sentence
     peeled.host = found["host"]
@@ -130,6 +132,10 @@ def _level(peeled: Peeled, found: re.Match[str]) -> bool:
     return True
 
 
+def _vllm(peeled: Peeled, found: re.Match[str]) -> bool:
+    return _stamped("vllm")(peeled, found) and _level(peeled, found)
+
+
 _HOST = r"(?P<host>[A-Za-z0-9][\w.-]{0,80})"
 _SYSLOG_TAG = _HOST + r" (?P<tag>[A-Za-z_][\w./@-]{0,60})(?:\[(?P<pid>\d{1,10})\])?: "
 _NCCL = (
@@ -139,6 +145,7 @@ _NCCL = (
 _ACTOR = r"\([A-Za-z_][\w:.]{0,60} pid=(?P<pid>\d{1,10})(?:, ip=(?P<ip>[0-9a-fA-F.:]{2,45}))?\) ?"
 _GLOG_FILE = r"(?P<file>[\w./-]{1,200}:\d{1,6})"
 _GLOG = r"\[?(?P<level>[IWEF])(?P<month>\d\d?)(?P<day>\d\d) " + _CLOCK + r"(?: +\d{1,10})* ?" + _GLOG_FILE + r"?\] ?"
+_LEVEL = r"(?P<level>DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL)"
 _CTIME = rf"\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) {_ENGLISH} +(?P<day>\d\d?) {_CLOCK}(?: (?P<year>\d{{4}}))?\] ?"
 
 _LAYERS: tuple[tuple[re.Pattern[str], Callable[[Peeled, re.Match[str]], bool]], ...] = tuple(
@@ -161,7 +168,9 @@ _LAYERS: tuple[tuple[re.Pattern[str], Callable[[Peeled, re.Match[str]], bool]], 
         (_NCCL, _nccl),
         (_GLOG, _glog),
         (r"\[(?P<level>[IWEF]) " + _GLOG_FILE + r"\] ?(?P<hour>)", _glog),
-        (r"\[? {0,4}(?P<level>INFO|WARN|WARNING|ERROR|CRITICAL|FATAL)\]?(?::| +-|\b) ?", _level),
+        (_LEVEL + rf" (?P<month>\d\d)-(?P<day>\d\d) {_CLOCK} \[?[\w./-]{{1,200}}:\d{{1,6}}\] ?", _vllm),
+        (r"- [\w.]{1,80} - " + _LEVEL + r" - ", _level),
+        (r"\[? {0,4}" + _LEVEL + r"(?:\]:?|:| +-|(?![\w\]])) ?", _level),
     )
 )
 _KERNEL_START = re.compile(r"\s*(?:NVRM|nvidia-nvswitch\d*|nvidia-modeset|nvidia-peermem)\b")

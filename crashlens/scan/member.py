@@ -21,6 +21,7 @@ LINE_END = 64 * 1024  # of an overlong line this much of its end is kept: errors
 MOST_DECODED = 16 * 1024**3  # no log that a person keeps is longer; a bomb is
 MOST_RATIO = 2000  # decoded bytes per packed byte; gzip of one repeated byte reaches about 1030
 RATIO_FREE = 64 * 1024**2  # up to here any ratio passes: small files may be all zeros
+MOST_LEADING_NUL = 1024**3  # a log rotated under a program that goes on writing starts with a hole of its old length
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +39,16 @@ _UNREAD_PACKED = {
     b"\x7fELF": "a program",
     b"PAR1": "a Parquet file",
     b"\x89PNG": "an image",
-    b"\x80\x02": "a Python pickle, which is never loaded",
-    b"\x80\x04": "a Python pickle, which is never loaded",
-    b"\x80\x05": "a Python pickle, which is never loaded",
+    b"\x80\x02": "a Python pickle (never loaded)",
+    b"\x80\x03": "a Python pickle (never loaded)",
+    b"\x80\x04": "a Python pickle (never loaded)",
+    b"\x80\x05": "a Python pickle (never loaded)",
 }
 
 
 class _Stream(Protocol):
     finished: bool
+    trailing: bool
 
     def feed(self, data: bytes) -> Iterator[bytes]: ...
 
@@ -55,21 +58,35 @@ class _Zlib:
 
     def __init__(self) -> None:
         self._inner = zlib.decompressobj(31)
+        self._ended = b""  # the start of what may be another member, once one has ended
         self.finished = False
+        self.trailing = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
+        if self.finished:
+            data = self._next_member(data)
         while data:
             out = self._inner.decompress(data, BLOCK)
             if out:
                 yield out
             self.finished = self._inner.eof
             data = self._inner.unconsumed_tail
-            if self._inner.eof:
-                data = self._inner.unused_data
-                if not data.startswith(b"\x1f\x8b"):
-                    return  # padding behind the last member, as tape tools leave it
-                self._inner = zlib.decompressobj(31)
-                self.finished = False
+            if self.finished:
+                data = self._next_member(self._inner.unused_data)
+
+    def _next_member(self, data: bytes) -> bytes:
+        """What of `data` belongs to a further member. Behind the last one tape tools leave NUL bytes."""
+        data = b"" if self.trailing else self._ended + data
+        self._ended = b""
+        if data.startswith(b"\x1f\x8b"):
+            self._inner = zlib.decompressobj(31)
+            self.finished = False
+            return data
+        if data == b"\x1f":
+            self._ended = data
+        elif data.strip(b"\x00"):
+            self.trailing = True
+        return b""
 
 
 class _Incremental:
@@ -79,16 +96,23 @@ class _Incremental:
         self._make = make
         self._inner = make()
         self.finished = False
+        self.trailing = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
+        if self.finished:
+            data = data.lstrip(b"\x00")
+            if not data:
+                return
+            self._inner = self._make()
+            self.finished = False
         while True:
             out = self._inner.decompress(data, max_length=BLOCK)
             if out:
                 yield out
             self.finished = self._inner.eof
             if self._inner.eof:
-                data = self._inner.unused_data
-                if not data.strip(b"\x00"):
+                data = self._inner.unused_data.lstrip(b"\x00")
+                if not data:
                     return
                 self._inner = self._make()
                 self.finished = False
@@ -116,6 +140,10 @@ class Member:
         lines: Lines seen so far.
         sha256: Digest of the bytes on disk, once it was read to its end.
         complete: False once something was left out.
+        size: Bytes on disk.
+        packing: gzip, bzip2, xz, or "" for none.
+        head_notices: What was wrong with the part that `head` decoded.
+        leading_nul: NUL bytes before the first other byte, as `head` found them.
     """
 
     path: str
@@ -126,15 +154,21 @@ class Member:
     complete: bool = True
     size: int = 0
     packing: str = ""
+    head_notices: list[str] = field(default_factory=list[str])
+    leading_nul: int = 0
 
     def head(self) -> bytes:
-        """The first 64 KiB after decompression and decoding; empty where nothing can be decoded."""
+        """The first 64 KiB after decompression, decoding and leading NUL bytes; empty where nothing can be decoded."""
         try:
             with self.file.open("rb") as raw:
                 out = b""
-                for piece in self._decoded(raw, _not_hashed, []):
-                    out += piece
-                    if len(out) >= HEAD:
+                self.head_notices.clear()
+                self.leading_nul = 0
+                for piece in self._decoded(raw, _not_hashed, self.head_notices):
+                    solid = piece if out else piece.lstrip(b"\x00")
+                    self.leading_nul += len(piece) - len(solid)
+                    out += solid
+                    if len(out) >= HEAD or self.leading_nul > MOST_LEADING_NUL:
                         break
                 return out[:HEAD]
         except OSError:
@@ -228,6 +262,9 @@ class Member:
             notices.append(f"The {self.packing} stream is damaged ({error}); the lines before that were read.")
             self.complete = False
             return
+        if stream.trailing:
+            notices.append(f"Behind the {self.packing} stream stand bytes that are not packed; they were not searched.")
+            self.complete = False
         if not stream.finished:
             notices.append(f"The {self.packing} stream ends early; the lines up to there were read.")
             self.complete = False

@@ -5,17 +5,20 @@ several records: progress bars end in CR, and ranks that share a file glue lines
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from crashlens.rules.matcher import ERROR_WORDS, LiteralMatcher, Matcher
 from crashlens.rules.model import Record, Rule, RuleSet, StepLine
 from crashlens.scan.envelope import Peeled, peel, strip_unprinted
+from crashlens.scan.masking import mask_secrets
 from crashlens.scan.member import Block
 
-LONGEST_SEGMENT = 16 * 1024  # of a longer stretch the start and the end are searched: no record is longer
-MOST_RECORDS_PER_LINE = 16
+LONGEST_SEGMENT = 16 * 1024  # of a stretch twice as long the start, the end and what is near a literal are searched
+REACH = 8 * 1024  # characters behind a literal that belong to its record, and a quarter of it before
+MOST_RECORDS_PER_SEGMENT = 16
+MOST_RECORDS_PER_LINE = 2**16 - 1  # what the column that numbers them can hold
 READ_ON_FACTOR = 8  # lines of other ranks that may stand between those of one record
 _GLUED = re.compile(r"(?<=[^\s\]:])(?=\[rank\d{1,6}\]:\[[IWEF])")
 
@@ -55,10 +58,11 @@ class _Open:
 
 @dataclass
 class LineCounts:
-    """What became of the lines of one source."""
+    """What became of the lines of one source; `dropped` counts records beyond the most that one line may hold."""
 
     matched: int = 0
     error_like: int = 0
+    dropped: int = 0
 
 
 @dataclass
@@ -118,9 +122,8 @@ class RecordReader:
     def _line(self, line: int, text: tuple[str, str], items: tuple[Rule | StepLine, ...]) -> Iterator[Hit]:
         clean, raw = text
         n = 0
-        segments = _segments(clean)
-        for segment in segments:
-            peeled = peel(segment)
+        segments = _segments(clean, [literal for item in items for literal in item.literals])
+        for segment, peeled in segments:
             shown = raw if len(segments) == 1 else segment
             begun = [hit for item in items for hit in _matches(item, peeled, line, shown)]
             ended = self._feed_open(line, peeled, shown)
@@ -129,27 +132,34 @@ class RecordReader:
             claimed = any(not _is_fallback(hit) for hit in begun)
             self._open += opening
             for hit in (*whole, *(hit for hit in ended if not (claimed and _is_fallback(hit)))):
+                if n == MOST_RECORDS_PER_LINE:
+                    self.counts.dropped += 1
+                    continue
                 hit.n, n = n, n + 1
                 yield hit
 
     def _feed_open(self, line: int, peeled: Peeled, text: str) -> list[Hit]:
         done: list[Hit] = []
         still: list[_Open] = []
-        for item in self._open:
+        ends: dict[str, re.Match[str] | None] = {}  # per rule: one line ends one record, the one that began last
+        for item in reversed(self._open):
             item.all_lines -= 1
             opener = item.hit.peeled
             if (opener.rank, opener.pid) == (peeled.rank, peeled.pid):
                 item.own_lines -= 1
-                found = item.record.ends.search(peeled.message)
-                if found:
+                rule_id = item.hit.rule.id
+                if rule_id not in ends:
+                    ends[rule_id] = item.record.ends.search(peeled.message)
+                if (found := ends[rule_id]) is not None:
+                    ends[rule_id] = None
                     done.append(_ended(item, found, line, peeled, text))
                     continue
             if item.own_lines > 0 and item.all_lines > 0:
                 still.append(item)
             else:
                 done.extend(_unended(item))
-        self._open = still
-        return done
+        self._open = still[::-1]
+        return done[::-1]
 
     def _close_all(self) -> Iterator[Hit]:
         for item in self._open:
@@ -190,16 +200,36 @@ def _text(data: bytes, raw_lines: list[bytes], index: int) -> tuple[str, str]:
     return clean, raw_lines[index].removesuffix(b"\r").decode("utf-8", "backslashreplace")
 
 
-def _segments(text: str) -> list[str]:
-    """The stretches of a line that may hold a record of their own."""
+def _segments(text: str, literals: Sequence[str]) -> list[tuple[str, Peeled]]:
+    """The stretches of a line that may hold a record of their own, each with what its envelopes say."""
     parts = [part for piece in text.split("\r") for part in _GLUED.split(piece)] if len(text) > 1 else [text]
-    bounded: list[str] = []
+    segments: list[tuple[str, Peeled]] = []
     for part in parts:
         if len(part) <= 2 * LONGEST_SEGMENT:
-            bounded.append(part)
-        else:
-            bounded += [part[:LONGEST_SEGMENT], part[-LONGEST_SEGMENT:]]
-    return [part for part in bounded if part.strip()] or [""]
+            if part.strip():
+                segments.append((part, peel(part)))
+            continue
+        masked = mask_secrets(part)  # before it is cut: half a secret would not be known as one
+        start, *later = _near(masked, literals)
+        peeled = peel(start)
+        segments += [(start, peeled), *((piece, replace(peeled, message=piece)) for piece in later)]
+    return segments or [("", Peeled(""))]
+
+
+def _near(text: str, literals: Sequence[str]) -> list[str]:
+    """The start of a long text, its end, and what is near a literal; no character twice."""
+    places = sorted({found.start() for literal in literals for found in re.finditer(re.escape(literal), text)})
+    spans = [(max(0, place - REACH // 4), place + REACH) for place in places]
+    start, end = 0, LONGEST_SEGMENT
+    pieces: list[str] = []
+    for first, behind in sorted([*spans, (len(text) - LONGEST_SEGMENT, len(text))]):
+        if behind <= end:
+            continue
+        if first > end or end - start >= 2 * LONGEST_SEGMENT:
+            pieces.append(text[start : min(end, first)])
+            start = first
+        end = behind
+    return [*pieces, text[start:end]]
 
 
 def _matches(item: Rule | StepLine, peeled: Peeled, line: int, text: str) -> list[Hit]:
@@ -209,7 +239,7 @@ def _matches(item: Rule | StepLine, peeled: Peeled, line: int, text: str) -> lis
     if isinstance(item, Rule) and peeled.component not in item.applies_to:
         return []
     hits: list[Hit] = []
-    for found in islice(item.pattern.finditer(message), MOST_RECORDS_PER_LINE):
+    for found in islice(item.pattern.finditer(message), MOST_RECORDS_PER_SEGMENT):
         if _is_quoted(message, found.start()):
             continue
         groups = {key: value for key, value in found.groupdict().items() if value}

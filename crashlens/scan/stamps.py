@@ -15,6 +15,7 @@ StampKind = Literal["utc", "local", "local_no_year", "monotonic"]
 
 # A year-less stamp is kept on a scale of its own: the wall clock of this leap year, so that 29 February exists.
 NO_YEAR = 1972
+YEARS = range(2, 9999)  # a zone moves a time by up to a day, and the next year must exist too
 
 MONTHS = {
     name: number
@@ -58,14 +59,15 @@ def wall_stamp(layer: str, parts: re.Match[str]) -> Stamp | None:
             int(fraction[:6].ljust(6, "0") or 0),
             tzinfo=UTC,
         )
+        offset = found.get("offset")
+        placed = moment.replace(tzinfo=_offset(offset)) if offset else moment
     except (ValueError, KeyError):
         return None
+    if moment.year not in YEARS:
+        return None
     resolution_us = 60_000_000 if second is None else max(1, 10 ** (6 - min(6, len(fraction))))
-    offset = found.get("offset")
-    if offset:
-        return Stamp(layer, "utc", to_us(moment.replace(tzinfo=_offset(offset))), resolution_us)
-    kind: StampKind = "local" if found.get("year") else "local_no_year"
-    return Stamp(layer, kind, to_us(moment), resolution_us)
+    kind: StampKind = "utc" if offset else "local" if found.get("year") else "local_no_year"
+    return Stamp(layer, kind, to_us(placed), resolution_us)
 
 
 def uptime_stamp(layer: str, seconds: str, fraction: str) -> Stamp:

@@ -1,7 +1,7 @@
 """Paths to members: which files does a folder hold, under which names, and which are left out?
 
-Links are not followed out of the folder, devices and pipes are not opened, hidden folders are not entered. Everything
-left out is said.
+Links are not followed out of the folder, devices and pipes are not opened, hidden and linked folders are not entered.
+Everything left out is said.
 """
 
 import os
@@ -28,7 +28,8 @@ def walk(paths: Sequence[str | os.PathLike[str]]) -> Iterator[Member | LeftOut]:
     """Every file below `paths`, sorted by path, each once.
 
     A path is shown relative to the working directory where it lies below it, else from the name of the given folder
-    on, so that no report carries somebody's home directory.
+    on, so that no report carries somebody's home directory. Bytes of a name that are not UTF-8 are shown as a
+    backslash and hex digits.
 
     Raises:
         NoSuchInputError: A given path is not there.
@@ -48,10 +49,10 @@ def walk(paths: Sequence[str | os.PathLike[str]]) -> Iterator[Member | LeftOut]:
     for given in paths:
         root = Path(given)
         for file in _files(root):
-            shown = shown_path(file, root)
             if isinstance(file, LeftOut):
-                yield file
+                yield LeftOut(shown_path(Path(file.path), root), file.why)
                 continue
+            shown = shown_path(file, root)
             count += 1
             if count > MOST_FILES:
                 yield LeftOut(shown, f"more than {MOST_FILES:,} files; the rest was not read")
@@ -61,15 +62,25 @@ def walk(paths: Sequence[str | os.PathLike[str]]) -> Iterator[Member | LeftOut]:
                 yield entry
 
 
-def shown_path(file: "Path | LeftOut", root: Path) -> str:
+def shown_path(file: Path, root: Path) -> str:
     """The path of `file` as it is stored and printed."""
-    if isinstance(file, LeftOut):
-        return file.path
     absolute, here = _absolute(file), Path.cwd()
-    if absolute.is_relative_to(here):
-        return absolute.relative_to(here).as_posix()
+    if absolute.is_relative_to(here) and not _tells_home(absolute, here):
+        return _printable(absolute.relative_to(here))
     base = _absolute(root)
-    return (Path(base.name) / absolute.relative_to(base)).as_posix() if absolute != base else base.name
+    return _printable(Path(base.name) / absolute.relative_to(base))
+
+
+def _tells_home(absolute: Path, here: Path) -> bool:
+    # Seen from `/` or `/home`, a relative path still names the user.
+    if here == Path(here.anchor):
+        return True
+    home = _absolute(Path(os.path.expanduser("~")))  # noqa: PTH111 - Path.home() raises where there is none
+    return home != here and home.is_relative_to(here) and absolute.is_relative_to(home)
+
+
+def _printable(path: Path) -> str:
+    return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
 
 
 def _absolute(path: Path) -> Path:
@@ -86,11 +97,19 @@ def _files(root: Path) -> Iterator[Path | LeftOut]:
 
     problems: list[LeftOut] = []
     for folder, folders, names in os.walk(root, onerror=refused):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__pycache__")
+        problems += [LeftOut(str(Path(folder) / name), why) for name in folders if (why := _not_entered(folder, name))]
+        folders[:] = sorted(name for name in folders if not _not_entered(folder, name))
         for name in sorted(names):
             yield Path(folder) / name
         yield from problems
         problems.clear()
+    yield from problems  # of the folder that came last
+
+
+def _not_entered(folder: str, name: str) -> str | None:
+    if name.startswith(".") or name == "__pycache__":
+        return "a hidden folder"
+    return "a link to a folder" if (Path(folder) / name).is_symlink() else None
 
 
 def _check(file: Path, root: Path, shown: str, seen: set[tuple[int, int]]) -> Member | LeftOut | None:

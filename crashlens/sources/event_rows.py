@@ -7,6 +7,7 @@ since boot. Local times are placed in UTC only with a zone that the user gave; a
 import re
 from dataclasses import dataclass, field
 from datetime import UTC
+from math import isfinite
 
 from crashlens.rules.model import Rule
 from crashlens.scan.envelope import Peeled
@@ -18,8 +19,9 @@ from crashlens.timebase import find_zone, from_us, local_to_utc_us, to_us
 
 LONGEST_TEXT = 4000  # characters of a record that are kept; what was cut is said
 _BEST: tuple[StampKind, ...] = ("utc", "local", "local_no_year", "monotonic")
-_TYPED = ("xid", "seq", "timeout_ms", "ran_ms", "exit_code")
-_OWN_COLUMNS = {*_TYPED, "rank", "local_rank", "pid", "host", "process_group"}
+_LONG = ("seq", "timeout_ms", "ran_ms")
+_SHORT = ("xid", "exit_code")
+_OWN_COLUMNS = {*_LONG, *_SHORT, "rank", "local_rank", "pid", "host", "process_group"}
 _STEP_VALUES = ("step_time_s", "tokens_per_s", "samples_per_s", "mfu_ratio", "loss")
 
 
@@ -79,8 +81,8 @@ class RowBuilder:
             "rule_id": rule.id,
             "topic": rule.topic,
             "time_marks": rule.marks,
-            "local_rank": _integer(groups["local_rank"]) if "local_rank" in groups else hit.peeled.local_rank,
-            "process_group": groups.get("process_group"),
+            "local_rank": _short(groups["local_rank"]) if "local_rank" in groups else hit.peeled.local_rank,
+            "process_group": mask_secrets(groups["process_group"]) if "process_group" in groups else None,
             "gpu_key": self._gpu(groups, hit.peeled),
             "component": hit.peeled.component,
             "severity": rule.severity,
@@ -90,17 +92,19 @@ class RowBuilder:
             ],
             "text": _shown(hit.text),
         }
-        row |= {name: _integer(groups.get(name)) for name in _TYPED}
+        row |= {name: _integer(groups.get(name)) for name in _LONG}
+        row |= {name: _short(groups.get(name)) for name in _SHORT}
         pid = _integer(groups.get("pid"))
         if pid is not None or "pid" in groups:
             row["pid"] = pid
-        rank = _integer(groups.get("rank"))
+        rank = _short(groups.get("rank"))
         if (
             rank is None
             and row["rank"] is None
             and groups.get("process_group", "0(default_pg)").endswith("(default_pg)")
+            and groups.get("pg_id", "0") == "0"
         ):
-            rank = _integer(groups.get("group_rank"))
+            rank = _short(groups.get("group_rank"))
         if rank is not None:
             row["rank"] = rank
         return row
@@ -131,14 +135,16 @@ class RowBuilder:
     def _place(self, stamp: Stamp, line: int, host: str | None) -> dict[str, object]:
         clock_id = f"s{self.source_id}:{stamp.kind}"
         use = self.clocks.setdefault(clock_id, ClockUse(stamp.kind, line, line))
-        clock_us = stamp.clock_us
+        clock_us, dated = stamp.clock_us, True
         if stamp.kind == "local_no_year":
-            clock_us = _nearest_year(clock_us, use.last_us, self.options.year or NO_YEAR)
-        use.last_us = clock_us
+            moment = _nearest_year(clock_us, use.last_us, self.options.year or NO_YEAR)
+            clock_us, dated = (clock_us, False) if moment is None else (moment, True)
+        if dated:
+            use.last_us = clock_us
         use.first_line, use.last_line = min(use.first_line, line), max(use.last_line, line)
         use.stamps += 1
         use.hosts.add(host)
-        utc_us, uncertainty_us = self._to_utc(stamp.kind, clock_us)
+        utc_us, uncertainty_us = self._to_utc(stamp.kind, clock_us) if dated else (None, 0)
         uncertainty_us += stamp.resolution_us
         use.uncertainty_us = max(use.uncertainty_us, uncertainty_us)
         return {
@@ -163,8 +169,8 @@ class RowBuilder:
         gpu_key = f"s{self.source_id}:{(peeled.host or '') + '/' if peeled.host else ''}{pci_bus_id}"
         seen = self.gpus.setdefault(gpu_key, GpuSeen(gpu_key, pci_bus_id, host=peeled.host))
         seen.gpu_uuid = groups.get("gpu_uuid") or seen.gpu_uuid
-        seen.cuda_ordinal = _integer(groups.get("cuda_ordinal")) if "nccl_bus_id" in groups else seen.cuda_ordinal
-        seen.nvml_index = _integer(groups.get("nvml_index")) if "nvml_index" in groups else seen.nvml_index
+        seen.cuda_ordinal = _short(groups.get("cuda_ordinal")) if "nccl_bus_id" in groups else seen.cuda_ordinal
+        seen.nvml_index = _short(groups.get("nvml_index")) if "nvml_index" in groups else seen.nvml_index
         return gpu_key
 
 
@@ -185,8 +191,11 @@ def _nccl_pci(text: str | None) -> str | None:
     return f"{number >> 20:04x}:{number >> 12 & 0xFF:02x}:{number >> 4 & 0xFF:02x}"
 
 
-def _nearest_year(clock_us: int, last_us: int | None, first_year: int) -> int:
-    """A year-less time in the year that puts it closest to the stamp before it: December is followed by January."""
+def _nearest_year(clock_us: int, last_us: int | None, first_year: int) -> int | None:
+    """A year-less time in the year that puts it closest to the stamp before it: December is followed by January.
+
+    None for 29 February where no such year has one: the year given is not that of the log.
+    """
     stamp = from_us(clock_us)
     years = [first_year] if last_us is None else [from_us(last_us).year + step for step in (-1, 0, 1)]
     moments: list[int] = []
@@ -195,9 +204,9 @@ def _nearest_year(clock_us: int, last_us: int | None, first_year: int) -> int:
             moments.append(to_us(stamp.replace(year=year, tzinfo=UTC)))
         except ValueError:
             continue  # 29 February in a year that has none
-    if last_us is None or not moments:
-        return moments[0] if moments else clock_us
-    return min(moments, key=lambda moment: abs(moment - last_us))
+    if last_us is None:
+        return moments[0] if moments else None
+    return min(moments, key=lambda moment: abs(moment - last_us), default=None)
 
 
 def _shown(text: str) -> str:
@@ -210,5 +219,12 @@ def _integer(text: str | None) -> int | None:
     return int(text) if text and re.fullmatch(r"-?\d{1,18}", text) else None
 
 
+def _short(text: str | None) -> int | None:
+    # What does not fit the 32 bits of its column is no rank, index or exit code.
+    number = _integer(text)
+    return number if number is not None and -(2**31) <= number < 2**31 else None
+
+
 def _number(text: str | None) -> float | None:
-    return float(text.replace(",", "")) if text else None
+    number = float(text.replace(",", "")) if text else None
+    return number if number is not None and isfinite(number) else None

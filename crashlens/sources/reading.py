@@ -79,6 +79,8 @@ def _read_member(member: Member, out: TableWriter) -> dict[str, object]:
         if state == "read" and chosen is not None:
             chosen.parse(member, out)
             nul = head.count(b"\x00")
+            if member.leading_nul:
+                out.notice(f"It starts with {member.leading_nul:,} NUL bytes: what stood there is lost.")
             if nul:
                 out.notice(f"It holds NUL bytes ({nul:,} in its first 64 KiB): something was lost there.")
             state = "read" if member.complete else "partly_read"
@@ -107,6 +109,8 @@ def _read_member(member: Member, out: TableWriter) -> dict[str, object]:
 def _verdict(member: Member, kind: str | None, head: bytes, chosen: Format | None) -> tuple[str, str]:
     if member.size == 0:
         return "not_read", "The file is empty."
+    if member.leading_nul and not head:
+        return "not_read", "It holds nothing but NUL bytes."
     if kind:
         return "not_read", f"It is {kind}, which is not read."
     if is_own_output(head):
@@ -114,7 +118,7 @@ def _verdict(member: Member, kind: str | None, head: bytes, chosen: Format | Non
     if _is_binary(head):
         return "not_read", "It is no text and no known format."
     if chosen is None:
-        return "not_read", "No format was recognised." + (" " + member.notices[0] if member.notices else "")
+        return "not_read", " ".join(["No format was recognised.", *member.head_notices[:1]])
     return "read", ""
 
 

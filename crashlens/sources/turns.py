@@ -71,7 +71,7 @@ class TurnFinder:
                         "severity": "info",
                         "repeats": 1,
                         "fields": [{"key": key, "value": value} for key, value in fields.items()],
-                        "text": mask_secrets(str(row["text"])[:LONGEST_TEXT]),
+                        "text": mask_secrets(str(row["text"]))[:LONGEST_TEXT],
                     }
                 )
         return found

@@ -1,6 +1,6 @@
 import pytest
 
-from crashlens.report.percent import read_percent
+from crashlens.report.percent import parse_template
 
 TEMPLATE = '''# ---
 # jupyter:
@@ -32,7 +32,7 @@ m = 2
 
 
 def test_cells_kinds_titles_and_tags_are_read() -> None:
-    nb = read_percent(TEMPLATE)
+    nb = parse_template(TEMPLATE)
     assert [(cell["cell_type"], cell["source"], dict(cell["metadata"])) for cell in nb["cells"]] == [
         ("markdown", "# Title\n\nText with a `#` sign.\n  * indented", {}),
         ("code", "evidence = []", {"tags": ["parameters", "x"]}),
@@ -43,10 +43,13 @@ def test_cells_kinds_titles_and_tags_are_read() -> None:
 
 
 def test_text_before_the_first_marker_is_a_code_cell() -> None:
-    assert [cell["source"] for cell in read_percent("import os\n# %%\r\nx = 1\r\n")["cells"]] == ["import os", "x = 1"]
-    assert read_percent("")["cells"] == []
+    assert [cell["source"] for cell in parse_template("import os\n# %%\r\nx = 1\r\n")["cells"]] == [
+        "import os",
+        "x = 1",
+    ]
+    assert parse_template("")["cells"] == []
 
 
 def test_tags_that_are_no_list_of_strings_are_refused() -> None:
     with pytest.raises(ValueError, match="tags"):
-        read_percent("# %% tags=[1]\nx")
+        parse_template("# %% tags=[1]\nx")

@@ -71,6 +71,8 @@ def parse(member: Member, out: TableWriter) -> None:
     _flush(out, events, steps)
     for rule_id, number in dropped.items():
         out.notice(f"{number:,} more records of {rule_id} were counted and not kept.")
+    if reader.counts.dropped:
+        out.notice(f"{reader.counts.dropped:,} more records stand in lines that hold very many; they were not kept.")
     _write_clocks(builder, out)
     out.matched = reader.counts.matched
     out.error_like = reader.counts.error_like
