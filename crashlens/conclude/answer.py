@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from crashlens.analysis.bursts import first_cause_rank
+from crashlens.analysis.records import order_of
 from crashlens.analysis.runs import run_of
 from crashlens.conclude.application import conclude_application
 from crashlens.conclude.clocks_power import conclude_clocks_power
@@ -77,9 +78,11 @@ def _joined(
             continue
         finding = conclude_hang(scene, hang)
         hang_findings.append(finding)
+        behind = _FAMILIES.index("communication") + 0.5
         for (case, _), gpu_finding in zip(told, gpu_findings, strict=True):
             if _behind(scene, hang, case):
-                weights[gpu_finding.fingerprint] = _FAMILIES.index("communication") + 0.5
+                weights[gpu_finding.fingerprint] = behind
+        weights |= {item.fingerprint: behind for item in application if _after(scene, hang, item)}
     taken = {
         item.place for finding in (*gpu_findings, *hang_findings) for item in finding.evidence if item.role != "counter"
     }
@@ -111,6 +114,14 @@ def _behind(scene: Scene, hang: Hang, case: GpuCase) -> bool:
     if any(relation.reading == "forbidden" for relation in own):
         return True
     return first_cause_rank(case.lead) > 1
+
+
+def _after(scene: Scene, hang: Hang, finding: Finding) -> bool:
+    """Whether the first record of a finding came after the wait of every rank had begun: it is not what started them."""
+    firsts = [record for record in scene.records if record.place == finding.first_event]
+    return bool(firsts and hang.waits) and all(
+        order_of(wait, record, skew_us=scene.context.skew_us) == "before" for record in firsts for wait in hang.waits
+    )
 
 
 def _importance(finding: Finding, weights: dict[str, float]) -> tuple[float, float, str, str]:
