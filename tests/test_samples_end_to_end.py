@@ -21,7 +21,9 @@ ROOT = Path(__file__).resolve().parents[1]
 HOT, MIRROR = (ROOT / "sample_data" / name for name in ("throttled_then_xid94", "timeouts_then_foreign_xid94"))
 COMMAND = [sys.executable, "-c", "import sys; from crashlens.cli import main; sys.exit(main())"]
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
-CAUSAL = re.compile(r"caused by|because|due to|leads? to|(?<!not show what )led to|results? in|root cause", re.IGNORECASE)
+CAUSAL = re.compile(
+    r"caused by|because|due to|leads? to|(?<!not show what )led to|results? in|root cause", re.IGNORECASE
+)
 
 # A log that any reader of an audit may meet: Hangul, emoji, markup of Typst, Markdown and HTML, a token, an address.
 TOKEN, ADDRESS, PASSWORD = "hf_MadeUpForThisTest0123456789abcd", "somebody@example.com", "hunter2hunter2"
