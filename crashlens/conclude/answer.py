@@ -117,7 +117,7 @@ def _behind(scene: Scene, hang: Hang, case: GpuCase) -> bool:
 
 
 def _after(scene: Scene, hang: Hang, finding: Finding) -> bool:
-    """Whether the first record of a finding came after the wait of every rank had begun: it is not what started them."""
+    """Whether the first record of a finding came after every wait had begun, so that it did not start them."""
     firsts = [record for record in scene.records if record.place == finding.first_event]
     return bool(firsts and hang.waits) and all(
         order_of(wait, record, skew_us=scene.context.skew_us) == "before" for record in firsts for wait in hang.waits
