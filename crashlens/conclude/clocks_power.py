@@ -49,13 +49,13 @@ class Held:
         values = [float(str(row[column])) for row in self.shares if row[column] is not None]
         return max(values, default=None)
 
-    def share_range(self, column: str) -> str:
+    def share_range(self, column: str, lang: str) -> str:
         """A share over the GPUs as a percentage, or as a range where they differ."""
         values = [float(str(row[column])) for row in self.shares if row[column] is not None]
         if not values:
             return "?"
         low, high = f"{100 * min(values):.1f}", f"{100 * max(values):.1f}"
-        return f"{low} %" if low == high else f"{low} to {high} %"
+        return f"{low} %" if low == high else say(lang, "words", "range", low=low, high=high, unit="%")
 
 
 def conclude_clocks_power(scene: Scene) -> list[Finding]:
@@ -108,7 +108,10 @@ def _slowdown(scene: Scene, samples: pl.DataFrame, held: Held, story: str, cause
     clocks = [effect for key in held.gpu_keys for effect in _clock_effect(scene, samples, held, key)]
     throughput = _throughput_effect(scene, held)
     lang = scene.lang
-    dropped = [effect for effect in clocks if effect.ratio <= threshold("clock_drop_ratio").value]
+    least = threshold("least_samples").value
+    dropped = [
+        effect for effect in clocks if effect.ratio <= threshold("clock_drop_ratio").value and min(effect.n) >= least
+    ]
     worst = min(clocks, key=lambda effect: effect.ratio, default=None)
     began, ended = _edges(scene, held)
     values: dict[str, object] = {
@@ -134,7 +137,11 @@ def _slowdown(scene: Scene, samples: pl.DataFrame, held: Held, story: str, cause
         effects=(*([worst] if worst else []), *([throughput] if throughput else [])),
         rule_ids=(_TURN,),
         thresholds=used(
-            "thermal_share_of_loaded", "loaded_utilization_ratio", "clock_drop_ratio", "longest_gap_cadences"
+            "thermal_share_of_loaded",
+            "loaded_utilization_ratio",
+            "clock_drop_ratio",
+            "least_samples",
+            "longest_gap_cadences",
         ),
     )  # fmt: skip
 
@@ -188,8 +195,8 @@ def _cap_undecided(scene: Scene, samples: pl.DataFrame, held: Held, headroom: pl
     absent += [] if scene.tables.steps.height else [say(lang, "signals", "step_time")]
     values: dict[str, object] = {
         "gpus": scene.gpus_phrase(list(held.gpu_keys)),
-        "share": held.share_range("share"),
-        "share_loaded": held.share_range("loaded_share"),
+        "share": held.share_range("share", lang),
+        "share_loaded": held.share_range("loaded_share", lang),
         "draw_w": _watts(lang, headroom),
         "thermal": _thermal_bits(lang, samples),
         "missing": listed(lang, absent),
@@ -210,7 +217,7 @@ def _watts(lang: str, headroom: pl.DataFrame) -> str:
     if low is None or high is None:
         return say(lang, "words", "unknown")
     ends = f"{float(str(low)):.0f}", f"{float(str(high)):.0f}"
-    return f"{ends[0]} W" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} W"
+    return f"{ends[0]} W" if ends[0] == ends[1] else say(lang, "words", "range", low=ends[0], high=ends[1], unit="W")
 
 
 def _thermal_bits(lang: str, samples: pl.DataFrame) -> str:
@@ -269,7 +276,7 @@ def _clock_effect(scene: Scene, samples: pl.DataFrame, held: Held, gpu_key: str)
     if change is None or not values.height:
         return []
     metric = str(values["metric"][0])
-    return [_effect(metric, change, _windows(values, held), subject=", ".join(scene.devices([gpu_key])))]
+    return [_effect(metric, change, _windows(values, held), subject=scene.gpus_phrase([gpu_key]))]
 
 
 def _throughput_effect(scene: Scene, held: Held) -> Effect | None:

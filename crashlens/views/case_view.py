@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from crashlens.catalog.phrases import in_language
 from crashlens.schemas import Tables
 from crashlens.views import html, mime
 from crashlens.views.coverage import answerable
@@ -106,7 +107,7 @@ def _not_read(tables: Tables, lang: str) -> tuple[str, ...]:
 def _about(path: str, state: str | None, format_name: str | None, notices: list[str], lang: str) -> str:
     recognised = state != "read" or format_name
     what = word_for("state", state, lang) if recognised else sentences("sources", lang)["not_recognised"]
-    return " ".join([f"{path}: {what}.", *notices[:1]])
+    return " ".join([f"{path}: {what}.", *(in_language(notice, lang) for notice in notices[:1])])
 
 
 def _decides(coverage: pl.DataFrame, lang: str) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from crashlens.catalog.phrases import in_language
 from crashlens.schemas import Tables
 from crashlens.views.labels import sentences, word_for
 from crashlens.views.numbers import number
@@ -104,7 +105,7 @@ def _zone(zone: str | None, zone_from: str | None, lang: str) -> str:
 
 
 def _notices(notices: list[str], lang: str) -> str:
-    shown = notices[:MOST_NOTICES]
+    shown = [in_language(notice, lang) for notice in notices[:MOST_NOTICES]]
     more = len(notices) - len(shown)
     said = [*shown, *([sentences("sources", lang)["more_notices"].format(count=more)] if more else [])]
     return "\n".join(said) or sentences("word", lang)["none"]
