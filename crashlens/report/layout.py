@@ -203,7 +203,9 @@ def column_shares(grid: Grid, text: TypstText) -> list[float]:
 def _cell(value: str | None, column: Column, labels: Labels, text: TypstText) -> str:
     if value is None:
         return f"unknown-cell({text.literal(labels['unknown'])})"
-    return f"mono({text.prose(value)})" if column.mono else text.prose(value)
+    lines = [text.prose(line) for line in value.split("\n")]
+    shown = lines[0] if len(lines) == 1 else "{" + "; linebreak(); ".join(lines) + "}"
+    return f"mono({shown})" if column.mono else shown
 
 
 def _content(words: str, text: TypstText) -> str:
