@@ -108,7 +108,10 @@ def _slowdown(scene: Scene, samples: pl.DataFrame, held: Held, story: str, cause
     clocks = [effect for key in held.gpu_keys for effect in _clock_effect(scene, samples, held, key)]
     throughput = _throughput_effect(scene, held)
     lang = scene.lang
-    dropped = [effect for effect in clocks if effect.ratio <= threshold("clock_drop_ratio").value]
+    least = threshold("least_samples").value
+    dropped = [
+        effect for effect in clocks if effect.ratio <= threshold("clock_drop_ratio").value and min(effect.n) >= least
+    ]
     worst = min(clocks, key=lambda effect: effect.ratio, default=None)
     began, ended = _edges(scene, held)
     values: dict[str, object] = {
@@ -134,7 +137,11 @@ def _slowdown(scene: Scene, samples: pl.DataFrame, held: Held, story: str, cause
         effects=(*([worst] if worst else []), *([throughput] if throughput else [])),
         rule_ids=(_TURN,),
         thresholds=used(
-            "thermal_share_of_loaded", "loaded_utilization_ratio", "clock_drop_ratio", "longest_gap_cadences"
+            "thermal_share_of_loaded",
+            "loaded_utilization_ratio",
+            "clock_drop_ratio",
+            "least_samples",
+            "longest_gap_cadences",
         ),
     )  # fmt: skip
 
@@ -269,7 +276,7 @@ def _clock_effect(scene: Scene, samples: pl.DataFrame, held: Held, gpu_key: str)
     if change is None or not values.height:
         return []
     metric = str(values["metric"][0])
-    return [_effect(metric, change, _windows(values, held), subject=", ".join(scene.devices([gpu_key])))]
+    return [_effect(metric, change, _windows(values, held), subject=scene.gpus_phrase([gpu_key]))]
 
 
 def _throughput_effect(scene: Scene, held: Held) -> Effect | None:
@@ -326,9 +333,7 @@ def _turn_evidence(scene: Scene, held: Held, *, lead: Role = "first") -> tuple[E
         fields = {item["key"]: item["value"] for item in row["fields"]}
         if fields.get("reason_class") != held.reason_class:
             continue
-        note = say(
-            scene.lang, "turns", fields["edge"], gpu=scene.device_names.get(row["gpu_key"], ""), mask=fields["mask"]
-        )
+        note = say(scene.lang, "turns", fields["edge"], gpu=scene.called(row["gpu_key"]), mask=fields["mask"])
         place = Place(paths[row["source_id"]], row["line"])
         item = Evidence(place, "context", row["text"], _TURN, row["time_utc"], note)
         found.append((row["clock_us"] if row["clock_us"] is not None else row["line"], row["line"], fields, item))

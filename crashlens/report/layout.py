@@ -130,8 +130,8 @@ def _title_page(document: Document, labels: Labels, text: TypstText) -> str:
     return (
         f"#title-page(shown-title: {text.heading(meta.title)}, kicker: {text.literal(meta.kicker)}, "
         f"client: {text.literal(meta.client)}, client-label: {text.literal(labels['client'])}, facts: {facts}, "
-        f"synthetic: {text.literal(labels['synthetic'] if meta.synthetic else '')}, "
-        f"promise: {text.literal(labels['promise'] if meta.version else '')}, "
+        f"synthetic: {text.prose(labels['synthetic'] if meta.synthetic else '')}, "
+        f"promise: {text.prose(labels['promise'] if meta.version else '')}, "
         f"glance-label: {text.literal(labels['findings_at_a_glance'])}, glance: {glance})"
     )
 
@@ -143,7 +143,7 @@ def _legend(labels: Labels, text: TypstText) -> str:
         )
         for group, means, members in (("verdict", "verdict_means", _VERDICTS), ("role", "role_means", _ROLES))
     )
-    lead = text.literal(labels["order_is_a_lead"])
+    lead = text.prose(labels["order_is_a_lead"])
     return f"#legend({text.literal(labels['how_to_read'])}, {verdicts}, {roles}, {lead})"
 
 
