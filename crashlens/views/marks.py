@@ -66,7 +66,7 @@ def marks_of(tables: Tables, findings: Sequence[Finding], scale: Scale, *, lang:
         label=pl.coalesce(
             pl.when(pl.col("xid").is_not_null()).then(pl.format("Xid {}", "xid")), _reason_labels(ordered, lang), lane
         ),
-        sampled=pl.col("topic") == _SAMPLED,
+        sampled=(pl.col("topic") == _SAMPLED).fill_null(value=False),
         role=pl.col("role").fill_null(OTHER),
         start_us=pl.col("time_us") - waited_us,
         end_us=pl.col("time_us"),
