@@ -151,9 +151,7 @@ def test_tracebacks_without_a_rank_that_interleave_end_one_by_one() -> None:
 
 
 def test_a_chain_of_exceptions_is_one_record_each() -> None:
-    text = "\n".join(
-        [TRACEBACK, "  File a", "KeyError: 1", "", "During handling of the above exception, another exception occurred:", "", TRACEBACK, "  File b", "ValueError: 2"]
-    )  # fmt: skip
+    text = f"{TRACEBACK}\n  File a\nKeyError: 1\n\nDuring handling of the above exception, another exception occurred:\n\n{TRACEBACK}\n  File b\nValueError: 2"  # fmt: skip
     assert read(text) == [("python.exception", 3, 3, 0), ("python.exception", 9, 9, 0)]
 
 

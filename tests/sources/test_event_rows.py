@@ -1,0 +1,62 @@
+import pytest
+
+from crashlens.rules.load import shipped_rules
+from crashlens.scan.member import Block
+from crashlens.scan.records import RecordReader
+from crashlens.sources.event_rows import RowBuilder, normal_pci
+from crashlens.sources.writer import ReadOptions
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("0000:c6:00", "0000:c6:00"),
+        ("00000000:3B:00.0", "0000:3b:00"),
+        ("0009:01:00", "0009:01:00"),
+        ("000d:00:00", "000d:00:00"),
+        ("00010000:01:00", "10000:01:00"),
+        ("3b:00.0", None),
+        ("", None),
+        (None, None),
+        ("zz", None),
+    ],
+)
+def test_pci_addresses_have_one_form(text: str | None, normal: str | None) -> None:
+    assert normal_pci(text) == normal
+
+
+@pytest.mark.parametrize(
+    ("bus_id", "pci"),
+    [("9b000", "0000:9b:00"), ("1b0", "0000:00:1b"), ("10009b000", "1000:9b:00"), ("f000", "0000:0f:00")],
+)
+def test_the_bus_id_of_nccl_is_one_number(bus_id: str, pci: str) -> None:
+    line = f"n1:7:8 [5] NCCL INFO comm 0x1 rank 5 nranks 8 cudaDev 5 busId {bus_id} - Init COMPLETE"
+    (hit,) = RecordReader(shipped_rules()).read([Block(1, line.encode())])
+    builder = RowBuilder(4, ReadOptions())
+    assert builder.event(hit)["gpu_key"] == f"s4:n1/{pci}"
+    assert [gpu.pci_bus_id for gpu in builder.gpus.values()] == [pci]
+
+
+def test_a_step_line_is_no_event() -> None:
+    (hit,) = RecordReader(shipped_rules()).read([Block(1, b"step 1 loss 2.0")])
+    with pytest.raises(TypeError):
+        RowBuilder(0, ReadOptions()).event(hit)
+
+
+def test_a_source_has_one_clock_per_kind_of_stamp() -> None:
+    lines = [
+        "2026-10-01T10:00:00Z n1 app[1]: CUDA error: misaligned address",
+        "2026-10-01 10:00:00.5 n2 app[1]: CUDA error: misaligned address",
+        "Oct  1 10:00:00 n2 app[1]: CUDA error: misaligned address",
+        "Oct  1 10:00:01 n3 app[1]: CUDA error: misaligned address",
+    ]
+    builder = RowBuilder(2, ReadOptions())
+    for hit in RecordReader(shipped_rules()).read([Block(1, "\n".join(lines).encode())]):
+        builder.event(hit)
+    uses = {name: (use.first_line, use.last_line, use.stamps, use.hosts) for name, use in builder.clocks.items()}
+    assert uses == {
+        "s2:utc": (1, 1, 1, {"n1"}),
+        "s2:local": (2, 2, 1, {"n2"}),
+        "s2:local_no_year": (3, 4, 2, {"n2", "n3"}),
+    }
+    assert builder.clocks["s2:local"].uncertainty_us == 100_000
