@@ -32,8 +32,8 @@ class Run:
         members: Its processes by rank; of a rank that was started again, the first one.
         restarted: Further processes of the ranks that were started again.
         world_size: Number of ranks, where a line says so.
-        unplaced: Processes of a smaller communicator that no line of the largest one names, as after a restart with
-            fewer ranks. Their ranks are not known.
+        unplaced: Processes that a smaller communicator names. Those that the largest one does not name too are of a
+            start with fewer ranks.
     """
 
     sources: set[int] = field(default_factory=set[int])
@@ -45,11 +45,9 @@ class Run:
     @property
     def complete(self) -> bool:
         """Whether every process of it is known with its rank."""
-        return (
-            not self.unplaced
-            and self.world_size is not None
-            and sum(m.pid is not None for m in self.members.values()) == self.world_size
-        )
+        known = {member.pid for member in self.processes()}
+        ranks = sum(member.pid is not None for member in self.members.values())
+        return ranks == self.world_size and self.unplaced <= known
 
     def processes(self) -> list[Member]:
         """Every process of it that a line names, those of a restart too."""
@@ -122,6 +120,7 @@ def _add_member(run: Run, record: LogRecord, pci_by_gpu: dict[str, str]) -> None
             run.unplaced.add(record.pid)
         return
     if size is not None and (run.world_size is None or size > run.world_size):
+        run.unplaced |= {member.pid for member in run.processes() if member.pid is not None}
         run.members.clear()
         run.restarted.clear()
         run.world_size = size

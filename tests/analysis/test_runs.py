@@ -47,6 +47,7 @@ def test_a_smaller_communicator_does_not_rename_the_ranks(tmp_path: Path) -> Non
         folder.mkdir()
         (run,) = runs(folder, job=lines)
         assert {rank: member.pid for rank, member in run.members.items()} == {rank: 5000 + rank for rank in range(4)}
+        assert run.complete
 
 
 def test_logs_that_share_a_communicator_are_one_run(tmp_path: Path) -> None:
@@ -100,3 +101,7 @@ def test_after_a_restart_with_fewer_ranks_the_run_is_not_complete(tmp_path: Path
     (run,) = runs(tmp_path, job=[*(init(rank, 3) for rank in range(3)), *fewer])
     assert run.unplaced == {6000, 6001}
     assert not run.complete
+    more = tmp_path / "more"
+    more.mkdir()
+    (grown,) = runs(more, job=[*fewer, *(init(rank, 3) for rank in range(3))])
+    assert not grown.complete
