@@ -333,9 +333,7 @@ def _turn_evidence(scene: Scene, held: Held, *, lead: Role = "first") -> tuple[E
         fields = {item["key"]: item["value"] for item in row["fields"]}
         if fields.get("reason_class") != held.reason_class:
             continue
-        note = say(
-            scene.lang, "turns", fields["edge"], gpu=scene.device_names.get(row["gpu_key"], ""), mask=fields["mask"]
-        )
+        note = say(scene.lang, "turns", fields["edge"], gpu=scene.called(row["gpu_key"]), mask=fields["mask"])
         place = Place(paths[row["source_id"]], row["line"])
         item = Evidence(place, "context", row["text"], _TURN, row["time_utc"], note)
         found.append((row["clock_us"] if row["clock_us"] is not None else row["line"], row["line"], fields, item))

@@ -17,6 +17,7 @@ from crashlens.schemas import Tables
 from crashlens.timebase import Instant, Window, from_us, to_us
 
 UNNAMED = "of "  # a GPU that its source gives no name is called by the file: "GPU of smi.csv"
+BY_INDEX = "index "
 MOST_NAMED = 3  # GPUs named in a sentence
 MOST_EVIDENCE = 14  # lines shown per finding; the rest is counted
 MOST_COUNTER = 4
@@ -61,10 +62,19 @@ class Scene:
 
     def gpus_phrase(self, gpu_keys: list[str | None]) -> str:
         """GPUs as one phrase; many are counted, since the facts of the finding name them all."""
-        names = list(dict.fromkeys(self.device_names.get(key, key) for key in gpu_keys if key))
+        names = list(dict.fromkeys(self.called(key) for key in gpu_keys if key))
         if len(names) > MOST_NAMED:
             return say(self.lang, "words", "many_gpus", number=len(names))
         return listed(self.lang, [say(self.lang, "words", "gpu", gpu=name) for name in names])
+
+    def called(self, gpu_key: str) -> str:
+        """What a person calls a GPU, in the language of the sentences."""
+        name = self.device_names.get(gpu_key, gpu_key)
+        if name.startswith(UNNAMED):
+            return say(self.lang, "words", "gpu_of_file", path=name.removeprefix(UNNAMED))
+        if name.startswith(BY_INDEX):
+            return say(self.lang, "words", "gpu_index", index=name.removeprefix(BY_INDEX))
+        return name
 
     def devices(self, gpu_keys: list[str | None]) -> tuple[str, ...]:
         """What tells GPUs apart, each once: UUID, else PCI bus id, else index; one without any of them is left out."""
@@ -177,7 +187,7 @@ def _device_names(tables: Tables, devices: dict[str, str]) -> dict[str, str]:
     names: dict[str, str] = {}
     for row in tables.gpus.iter_rows(named=True):
         uuid, index = devices.get(row["gpu_key"]), row["nvml_index"]
-        place = row["pci_bus_id"] or (f"index {index}" if index is not None else None)
+        place = row["pci_bus_id"] or (f"{BY_INDEX}{index}" if index is not None else None)
         short = f"({uuid[:12]})" if uuid else None
         named = " ".join(part for part in (place, short) if part)
         names[row["gpu_key"]] = named or f"{UNNAMED}{paths.get(row['source_id'], row['gpu_key'])}"
