@@ -47,6 +47,7 @@ def test_a_smaller_communicator_does_not_rename_the_ranks(tmp_path: Path) -> Non
         folder.mkdir()
         (run,) = runs(folder, job=lines)
         assert {rank: member.pid for rank, member in run.members.items()} == {rank: 5000 + rank for rank in range(4)}
+        assert run.complete
 
 
 def test_logs_that_share_a_communicator_are_one_run(tmp_path: Path) -> None:
@@ -84,3 +85,23 @@ def test_a_kernel_log_is_no_run(tmp_path: Path) -> None:
     case = cl.read(tmp_path)
     (xid,) = [record for record in log_records(case.events, case.sources) if record.xid]
     assert run_of(xid, [run]) is None
+
+
+def test_a_restart_adds_processes_and_takes_none_away(tmp_path: Path) -> None:
+    again = [init(rank, 2, pid=6000 + rank, comm="0xcc") for rank in range(2)]
+    (run,) = runs(tmp_path, job=[init(0, 2), init(1, 2), *again, *again])
+    assert [member.pid for member in run.members.values()] == [5000, 5001]
+    assert [(member.rank, member.pid) for member in run.restarted] == [(0, 6000), (1, 6001)]
+    assert run.complete
+    assert run.member_with_pid(6001, "n1") is run.restarted[1]
+
+
+def test_after_a_restart_with_fewer_ranks_the_run_is_not_complete(tmp_path: Path) -> None:
+    fewer = [init(rank, 2, pid=6000 + rank, comm="0xcc") for rank in range(2)]
+    (run,) = runs(tmp_path, job=[*(init(rank, 3) for rank in range(3)), *fewer])
+    assert run.unplaced == {6000, 6001}
+    assert not run.complete
+    more = tmp_path / "more"
+    more.mkdir()
+    (grown,) = runs(more, job=[*fewer, *(init(rank, 3) for rank in range(3))])
+    assert not grown.complete

@@ -37,7 +37,9 @@ CAUSAL = re.compile(
     re.IGNORECASE,
 )
 CAUSAL_KO = re.compile("때문|야기|원인이")
-SCHEMA = json.loads((resources.files("crashlens.catalog") / "findings.schema.json").read_text("utf-8"))
+CONTRACT = jsonschema.Draft202012Validator(
+    json.loads((resources.files("crashlens.catalog") / "findings.schema.json").read_text("utf-8"))
+)
 
 
 @cache
@@ -125,7 +127,7 @@ def test_the_json_of_an_incident_keeps_the_contract(
     status = main(["scan", "--format", "json", *options, *inputs(folder)])
     out, err = capsys.readouterr()
     answer = json.loads(out)
-    jsonschema.validate(answer, SCHEMA)
+    CONTRACT.validate(answer)
     assert err == ""
     assert [(f["cause"], f["verdict"], f["summary"]) for f in answer["findings"]] == [
         (f.cause, f.verdict, f.summary) for f in findings(folder)
