@@ -18,7 +18,7 @@ from crashlens.findings import Answer, Finding
 from crashlens.rules.load import shipped_rules
 from crashlens.schemas import Tables
 from crashlens.views.case_view import case_bundle, case_text
-from crashlens.views.coverage import coverage_view, in_language
+from crashlens.views.coverage import collect_view, coverage_view, in_language
 from crashlens.views.findings import FindingsView, findings_text, findings_view
 from crashlens.views.overview import clocks_view, digests_view, sources_view, versions_view
 from crashlens.views.scope import scope_view
@@ -104,6 +104,10 @@ class Case(CaseData):
             lang: Language of the table, `en` or `ko`.
         """
         return coverage_view(self._coverage, lang=lang)
+
+    def what_to_collect(self, *, lang: str = "en") -> Table:
+        """Per question that is not decided: the commands or settings that would collect what is missing."""
+        return collect_view(self._coverage, lang=lang)
 
     def coverage_rows(self) -> pl.DataFrame:
         """The rows behind `coverage`: one per question and signal, with state and share of samples.

@@ -55,6 +55,12 @@ findings
 case.coverage(lang=lang)
 
 # %% [markdown]
+# ### How to collect what is missing
+
+# %% Listing what to collect
+case.what_to_collect(lang=lang)
+
+# %% [markdown]
 # ## The window on one time axis
 #
 # GPUs that a finding names are in colour, all others in grey. A gap in a line is a gap in the telemetry.

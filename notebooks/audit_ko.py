@@ -54,6 +54,12 @@ findings
 case.coverage(lang=lang)
 
 # %% [markdown]
+# ### 없는 신호를 수집하는 방법
+
+# %% 수집 방법 나열
+case.what_to_collect(lang=lang)
+
+# %% [markdown]
 # ## 한 시간축에 놓은 구간
 #
 # 조사 결과에 나온 GPU는 색으로, 나머지는 회색으로 그린다. 선이 끊긴 곳은 텔레메트리가 없는 곳이다.

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from crashlens.analysis.bursts import first_cause_rank
+from crashlens.analysis.records import order_of
 from crashlens.analysis.runs import run_of
 from crashlens.catalog.phrases import in_language
 from crashlens.conclude.application import conclude_application
@@ -89,9 +90,11 @@ def _joined(
             continue
         finding = conclude_hang(scene, hang)
         hang_findings.append(finding)
+        behind = _FAMILIES.index("communication") + 0.5
         for (case, _), gpu_finding in zip(told, gpu_findings, strict=True):
             if _behind(scene, hang, case):
-                weights[gpu_finding.fingerprint] = _FAMILIES.index("communication") + 0.5
+                weights[gpu_finding.fingerprint] = behind
+        weights |= {item.fingerprint: behind for item in application if _after(scene, hang, item)}
     taken = {
         item.place for finding in (*gpu_findings, *hang_findings) for item in finding.evidence if item.role != "counter"
     }
@@ -123,6 +126,14 @@ def _behind(scene: Scene, hang: Hang, case: GpuCase) -> bool:
     if any(relation.reading == "forbidden" for relation in own):
         return True
     return first_cause_rank(case.lead) > 1
+
+
+def _after(scene: Scene, hang: Hang, finding: Finding) -> bool:
+    """Whether the first record of a finding came after every wait had begun, so that it did not start them."""
+    firsts = [record for record in scene.records if record.place == finding.first_event]
+    return bool(firsts and hang.waits) and all(
+        order_of(wait, record, skew_us=scene.context.skew_us) == "before" for record in firsts for wait in hang.waits
+    )
 
 
 def _importance(finding: Finding, weights: dict[str, float]) -> tuple[float, float, str, str]:

@@ -123,7 +123,9 @@ def _numbers(scene: Scene, record: LogRecord, numbers: Allocation) -> str:
         if name in record.fields
     ]
     share = numbers.others_share
-    if share is not None and share >= 0.05:
+    # What the process holds outside its allocator is only told apart from others where the message states the whole.
+    least = 0.05 if "process_in_use" in record.fields else threshold("oom_other_process_share").value
+    if share is not None and share >= least:
         said.append(say(scene.lang, "memory", "others", percent=f"{100 * share:.0f}"))
     return ", ".join(said) or say(scene.lang, "memory", "nothing")
 
@@ -173,8 +175,14 @@ def _peer(record: LogRecord) -> Told | None:
 
 
 def _oom_kill(scene: Scene, record: LogRecord) -> Told:
-    name, pid = record.fields.get("process_name", "?"), record.pid if record.pid is not None else "?"
-    values: dict[str, object] = {"process": say(scene.lang, "words", "process", pid=pid, name=name)}
+    name = record.fields.get("process_name")
+    pid = say(scene.lang, "words", "unknown") if record.pid is None else record.pid
+    process = (
+        say(scene.lang, "words", "process", pid=pid, name=name)
+        if name
+        else say(scene.lang, "words", "process_only", pid=pid)
+    )
+    values: dict[str, object] = {"process": process}
     if record.fields.get("constraint") == "CONSTRAINT_MEMCG":
         return Told("cgroup_oom", "host_memory.cgroup_oom", "supported", values)
     return Told("node_oom", "host_memory.node_oom", "supported", values)

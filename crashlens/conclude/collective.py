@@ -176,7 +176,8 @@ def _counters(scene: Scene, hang: Hang) -> list[Part]:
 
 def _against(scene: Scene, hang: Hang, relation: Relation) -> str:
     record = relation.first
-    late_s = seconds_between(hang.waits[0].written, record.written)
+    late = [seconds_between(wait.written, record.written) for wait in hang.waits]
+    late_s = min((seconds for seconds in late if seconds is not None), default=None)
     values: dict[str, object] = {
         "xid": record.xid if record.xid is not None else record.rule_id,
         "pid": record.pid,
@@ -187,8 +188,8 @@ def _against(scene: Scene, hang: Hang, relation: Relation) -> str:
         "after_written": "" if late_s is None else span(scene.lang, late_s),
     }
     later, foreign = relation.ordered == "after", relation.identities["run"] == "different"
-    if later and not foreign and late_s is not None and late_s <= 0:
-        key = "during"
+    if later and late_s is not None and late_s <= 0:
+        key = "other_process" if foreign else "during"
     elif later and foreign:
         key = "both"
     elif later:

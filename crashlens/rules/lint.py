@@ -6,8 +6,11 @@ import time
 LENGTH = 2000  # characters of the shortest hostile line
 SLOWEST_GROWTH = 9.0  # 4x the length may take up to so many times as long: linear is 4, quadratic 16
 NOISE_S = 0.004  # below this the clock says nothing about growth
-FIRST_LENGTH = 24  # tried first: a pattern that doubles its work with each character shows here and ends nowhere later
+# Lengths tried first, each a quarter longer: a cubic or exponential pattern shows here and would not end at LENGTH.
+FIRST_LENGTHS = tuple(round(16 * 1.25**step) for step in range(22))
+SLOW_S = 0.1  # no search of so few characters takes this long
 
+STOP = "\x01!"  # ends every hostile line, so that what wants its end tries from every place
 _PIECES = ("a", "0", " ", "[", "(", "1.", "a=", "::", "GPU ", "Rank 1 ", "\t", "x,", "- ")
 
 
@@ -20,12 +23,13 @@ def lint_pattern(pattern: re.Pattern[str]) -> str | None:
     start = _literal_start(pattern.pattern)
     for piece in _PIECES:
         for lead in ("", start):
-            if _best_time(pattern, lead + piece * (FIRST_LENGTH // len(piece))) > NOISE_S:
-                return f"exponential on {lead[:20] + piece!r} repeated {FIRST_LENGTH // len(piece)} times"
-            times = [_best_time(pattern, lead + piece * (LENGTH * factor // len(piece))) for factor in (1, 4)]
-            if times[1] > NOISE_S and times[1] > SLOWEST_GROWTH * max(times[0], 1e-6):
-                grew = f"{times[0]:.4f} s, 4x longer {times[1]:.4f} s"
-                return f"slower than linear on {lead[:20] + piece!r} repeated ({grew})"
+            for length in FIRST_LENGTHS:
+                if _best_time(pattern, lead + piece * (length // len(piece)), runs=2) > SLOW_S:
+                    return f"far slower than linear on {lead[:20] + piece!r} repeated to {length} characters"
+            unit = lead + piece * (LENGTH // len(piece))
+            longer = lead + piece * (4 * LENGTH // len(piece))
+            if _grows(pattern, unit, longer, runs=2) and _grows(pattern, unit, longer, runs=9):
+                return f"slower than linear on {lead[:20] + piece!r} repeated to {len(longer):,} characters"
     return None
 
 
@@ -34,9 +38,14 @@ def _literal_start(source: str) -> str:
     return found.group() if found else ""
 
 
-def _best_time(pattern: re.Pattern[str], line: str) -> float:
-    best = float("inf")
-    for _ in range(2):
+def _grows(pattern: re.Pattern[str], unit: str, longer: str, *, runs: int) -> bool:
+    slow = _best_time(pattern, longer, runs=runs)
+    return slow > NOISE_S and slow > SLOWEST_GROWTH * max(_best_time(pattern, unit, runs=runs), 1e-6)
+
+
+def _best_time(pattern: re.Pattern[str], line: str, *, runs: int) -> float:
+    best, line = float("inf"), line + STOP
+    for _ in range(runs):
         begun = time.perf_counter()
         pattern.search(line)
         best = min(best, time.perf_counter() - begun)

@@ -128,4 +128,4 @@ def _check(file: Path, root: Path, shown: str, seen: set[tuple[int, int]]) -> Me
 
 
 def _inside(file: Path, root: Path) -> bool:
-    return file.resolve().is_relative_to(root.resolve())
+    return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(root))  # Path.resolve() raises on a loop

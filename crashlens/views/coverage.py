@@ -58,7 +58,7 @@ def answerable(coverage: pl.DataFrame, *, lang: str = "en") -> list[Answerable]:
     coverage = in_language(coverage, lang=lang)
     found: list[Answerable] = []
     for rows in coverage.partition_by("question", maintain_order=True):
-        lacking = rows.filter(pl.col("state") != "ok")
+        lacking = _lacking(rows)
         asks = rows["asks"][0] if "asks" in rows.columns else None
         missing = [_missing(row, lang) for row in lacking.to_dicts()]
         open_ = lacking if rows["decidable"][0] != "yes" else lacking.clear()
@@ -75,8 +75,16 @@ def answerable(coverage: pl.DataFrame, *, lang: str = "en") -> list[Answerable]:
     return found
 
 
+def _lacking(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of one question whose signal is missing and has no stand-in of its group that is complete."""
+    complete = pl.lit(value=False)
+    if "group" in rows.columns:
+        complete = (pl.col("state") == "ok").any().over("group") & pl.col("group").is_not_null()
+    return rows.filter((pl.col("state") != "ok") & ~complete)
+
+
 def coverage_view(coverage: pl.DataFrame, *, lang: str = "en") -> Table:
-    """Per question: decidable or not, which signals are missing, what stays open, what would collect them.
+    """Per question: decidable or not, which signals are missing, what stays open, what can still be said.
 
     Args:
         coverage: One row per question and needed signal, as `analysis.coverage` gives it.
@@ -87,22 +95,38 @@ def coverage_view(coverage: pl.DataFrame, *, lang: str = "en") -> Table:
     """
     words, none = sentences("coverage", lang), sentences("word", lang)["none"]
     columns = (
-        Shown(words["question"], width=2.2),
-        Shown(words["decidable"], width=1.1),
-        Shown(words["missing"], width=2.6),
-        Shown(words["leaves_open"], width=2.4),
-        Shown(words["still_possible"], width=2.4),
-        Shown(words["collect_with"], mono=True, width=3.4),
+        Shown(words["question"], width=2.4),
+        Shown(words["decidable"], width=1.2),
+        Shown(words["missing"], width=3.4),
+        Shown(words["leaves_open"], width=2.6),
+        Shown(words["still_possible"], width=2.6),
     )
     rows = tuple(
         (
             one.question,
             word_for("decidable", one.decidable, lang),
-            *("\n".join(part) or none for part in (one.missing, one.leaves_open, one.still_possible, one.collect_with)),
+            *("\n".join(part) or none for part in (one.missing, one.leaves_open, one.still_possible)),
         )
         for one in answerable(coverage, lang=lang)
     )
     return Table(words["title"], words["caption"], columns, rows, lang=lang)
+
+
+def collect_view(coverage: pl.DataFrame, *, lang: str = "en") -> Table:
+    """Per question that is not decided: the commands or settings that would collect what is missing.
+
+    Args:
+        coverage: One row per question and needed signal, as `analysis.coverage` gives it.
+        lang: Language of the table, `en` or `ko`.
+
+    Raises:
+        MissingColumnError: It lacks a column.
+    """
+    words = sentences("coverage", lang)
+    columns = (Shown(words["question"], width=2), Shown(words["collect_with"], mono=True, width=7))
+    asked = answerable(coverage, lang=lang)
+    rows = tuple((one.question, "\n".join(one.collect_with)) for one in asked if one.collect_with)
+    return Table(words["collect_title"], words["collect_caption"], columns, rows, lang=lang)
 
 
 def _missing(row: dict[str, str | float | None], lang: str) -> str:
