@@ -3,7 +3,7 @@
 import re
 import time
 
-LENGTH = 2000  # characters of the shortest hostile line
+LENGTH = 1000  # characters of the shortest hostile line
 SLOWEST_GROWTH = 9.0  # 4x the length may take up to so many times as long: linear is 4, quadratic 16
 NOISE_S = 0.004  # below this the clock says nothing about growth
 # Lengths tried first, each a quarter longer: a cubic or exponential pattern shows here and would not end at LENGTH.
@@ -18,7 +18,7 @@ def lint_pattern(pattern: re.Pattern[str]) -> str | None:
     """What makes `pattern` unsafe on hostile lines, or None.
 
     Each hostile line repeats one short piece, alone and behind the literal start of the pattern, so that a search
-    that backtracks shows. Quadratic growth at 8,000 characters costs milliseconds and is refused.
+    that backtracks shows. Quadratic growth at 4,000 characters costs milliseconds and is refused.
     """
     start = _literal_start(pattern.pattern)
     for piece in _PIECES:
@@ -28,7 +28,7 @@ def lint_pattern(pattern: re.Pattern[str]) -> str | None:
                     return f"far slower than linear on {lead[:20] + piece!r} repeated to {length} characters"
             unit = lead + piece * (LENGTH // len(piece))
             longer = lead + piece * (4 * LENGTH // len(piece))
-            if _grows(pattern, unit, longer, runs=2) and _grows(pattern, unit, longer, runs=9):
+            if _grows(pattern, unit, longer, runs=2) and _grows(pattern, unit, longer, runs=4):
                 return f"slower than linear on {lead[:20] + piece!r} repeated to {len(longer):,} characters"
     return None
 

@@ -19,6 +19,7 @@ LONGEST_SEGMENT = 16 * 1024  # of a stretch twice as long the start, the end and
 REACH = 8 * 1024  # characters behind a literal that belong to its record, and a quarter of it before
 MOST_RECORDS_PER_SEGMENT = 16
 MOST_RECORDS_PER_LINE = 2**16 - 1  # what the column that numbers them can hold
+_BEFORE_QUOTE = {"", " ", "\t", "(", "[", "{", "=", ",", ":"}
 READ_ON_FACTOR = 8  # lines of other ranks that may stand between those of one record
 _GLUED = re.compile(r"(?<=[^\s\]:])(?=\[rank\d{1,6}\]:\[[IWEF])")
 
@@ -254,4 +255,12 @@ def _matches(item: Rule | StepLine, peeled: Peeled, line: int, text: str) -> lis
 def _is_quoted(message: str, at: int) -> bool:
     """Words in quotation marks are about a failure, not one."""
     before = message[:at]
-    return before[-1:] in {"'", "`", "\u2018", "\u201c"} or before.count('"') % 2 == 1
+    if before.count('"') % 2 == 1 or before.count("`") % 2 == 1:
+        return True
+    if before.rfind("\u2018") > before.rfind("\u2019") or before.rfind("\u201c") > before.rfind("\u201d"):
+        return True
+    # A single mark opens a quotation only at the start of a word and where another closes it; the rest are apostrophes.
+    opens = before.rfind("'")
+    if opens == at - 1 >= 0:
+        return True
+    return opens >= 0 and before[opens - 1 : opens] in _BEFORE_QUOTE and "'" in message[at:]
