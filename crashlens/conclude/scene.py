@@ -142,12 +142,13 @@ def evidence_list(scene: Scene, first: LogRecord | None, parts: list[Part]) -> t
 
 
 def window_of(records: list[LogRecord]) -> Window | None:
-    """From the earliest beginning to the latest record, where all of them are placed in UTC."""
-    ends = [record.written.utc_us for record in records if record.written.utc_us is not None]
-    starts = [record.began.utc_us for record in records if record.began.utc_us is not None]
+    """From the earliest beginning to the latest record, its uncertainty included, where all are placed in UTC."""
+    placed = [(r.began.utc_us, r.written.utc_us, r.written.uncertainty_us) for r in records]
+    ends = [written + max(1, unsure) for _, written, unsure in placed if written is not None]
+    starts = [began for began, _, _ in placed if began is not None]
     if not starts or len(starts) < len(records):
         return None
-    return Window(from_us(min(starts)), from_us(max(ends) + 1))
+    return Window(from_us(min(starts)), from_us(max(ends)))
 
 
 def hosts_of(records: list[LogRecord]) -> tuple[str, ...]:
