@@ -18,7 +18,7 @@ from crashlens.findings import Answer, Finding
 from crashlens.rules.load import shipped_rules
 from crashlens.schemas import Tables
 from crashlens.views.case_view import case_bundle, case_text
-from crashlens.views.coverage import coverage_view
+from crashlens.views.coverage import collect_view, coverage_view, in_language
 from crashlens.views.findings import FindingsView, findings_text, findings_view
 from crashlens.views.overview import clocks_view, digests_view, sources_view, versions_view
 from crashlens.views.scope import scope_view
@@ -97,12 +97,23 @@ class Case(CaseData):
         """
         return findings_view(self._conclude(lang), lang=lang)
 
-    def coverage(self) -> Table:
-        """Which questions this evidence can decide, what each missing signal leaves open, what would collect it."""
-        return coverage_view(self._coverage)
+    def coverage(self, *, lang: str = "en") -> Table:
+        """Which questions this evidence can decide, what each missing signal leaves open, what would collect it.
+
+        Args:
+            lang: Language of the table, `en` or `ko`.
+        """
+        return coverage_view(self._coverage, lang=lang)
+
+    def what_to_collect(self, *, lang: str = "en") -> Table:
+        """Per question that is not decided: the commands or settings that would collect what is missing."""
+        return collect_view(self._coverage, lang=lang)
 
     def coverage_rows(self) -> pl.DataFrame:
-        """The rows behind `coverage`: one per question and signal, with state and share of samples."""
+        """The rows behind `coverage`: one per question and signal, with state and share of samples.
+
+        The sentences are there twice: in English, and in Korean in the columns that end in `_ko`.
+        """
         return self._coverage
 
     def timeline(self, *, show_tz: str = "UTC", lang: str = "en") -> "Chart":
@@ -119,41 +130,41 @@ class Case(CaseData):
                 "Charts need altair and vl-convert, which are not installed; nothing was drawn.",
                 way_out="pip install 'crashlens-gpu[notebook]'",
             ) from None
-        return timeline(self._tables, findings=self._conclude(lang), window=self.cut, show_tz=show_tz)
+        return timeline(self._tables, findings=self._conclude(lang), window=self.cut, show_tz=show_tz, lang=lang)
 
-    def scope(self, *, show_tz: str = "UTC") -> Table:
+    def scope(self, *, show_tz: str = "UTC", lang: str = "en") -> Table:
         """What an audit of this case rests on: window, hosts, GPUs, files, cadence."""
-        return scope_view(self._tables, self.cut, show_tz)
+        return scope_view(self._tables, self.cut, show_tz, lang=lang)
 
-    def read_sources(self) -> Table:
+    def read_sources(self, *, lang: str = "en") -> Table:
         """Every file: what it was read as, its zone, and what was wrong with it."""
-        return sources_view(self._tables)
+        return sources_view(self._tables, lang=lang)
 
-    def digests(self) -> Table:
+    def digests(self, *, lang: str = "en") -> Table:
         """SHA-256 of every file."""
-        return digests_view(self._tables)
+        return digests_view(self._tables, lang=lang)
 
-    def clock_table(self) -> Table:
+    def clock_table(self, *, lang: str = "en") -> Table:
         """Every clock: how its times were placed in UTC, or that they were not."""
-        return clocks_view(self._tables)
+        return clocks_view(self._tables, lang=lang)
 
-    def versions(self) -> Table:
+    def versions(self, *, lang: str = "en") -> Table:
         """Digests of the rules and catalogs that the findings were made with."""
         rules = shipped_rules()
         files = [(item.name, item.sha256, item.rows) for item in catalog_versions()]
         count = len(rules.rules) + len(rules.step_lines) + len(rules.sequences)
-        return versions_view([("rules", rules.digest, count), *files])
+        return versions_view([("rules", rules.digest, count), *files], lang=lang)
 
     def answer(self, *, lang: str = "en") -> Answer:
         """Findings, coverage and sources as one object; `to_json()` is the shape `crashlens.findings/1`."""
-        rows = self._coverage.to_dicts()
+        rows = in_language(self._coverage, lang=lang).to_dicts()
         columns = ("path", "sha256", "format", "lines", "bytes", "state", "zone", "zone_from", "notices")
         return Answer(self._conclude(lang), tuple(rows), tuple(self.sources.select(columns).to_dicts()))
 
     def answer_text(self, *, lang: str = "en") -> str:
         """Findings and what was read as plain text for a terminal."""
         findings = findings_text(self._conclude(lang), lang=lang)
-        return "\n".join(["[crashlens findings]", "", findings, "", case_text(self._tables, self._coverage)])
+        return "\n".join(["[crashlens findings]", "", findings, "", case_text(self._tables, self._coverage, lang=lang)])
 
     def __repr__(self) -> str:
         return case_text(self._tables, self._coverage)

@@ -35,7 +35,7 @@ findings.summary()
 # What was looked at, and when it happened.
 
 # %% Measuring the scope
-case.scope(show_tz=show_tz)
+case.scope(show_tz=show_tz, lang=lang)
 
 # %% [markdown]
 # ## Findings
@@ -52,7 +52,13 @@ findings
 # What each missing signal leaves open, and what would collect it next time.
 
 # %% Checking what can be decided
-case.coverage()
+case.coverage(lang=lang)
+
+# %% [markdown]
+# ### How to collect what is missing
+
+# %% Listing what to collect
+case.what_to_collect(lang=lang)
 
 # %% [markdown]
 # ## The window on one time axis
@@ -60,7 +66,7 @@ case.coverage()
 # GPUs that a finding names are in colour, all others in grey. A gap in a line is a gap in the telemetry.
 
 # %% Drawing the timeline
-case.timeline(show_tz=show_tz)
+case.timeline(show_tz=show_tz, lang=lang)
 
 # %% [markdown]
 # ## Sources and versions
@@ -68,13 +74,13 @@ case.timeline(show_tz=show_tz)
 # With the same files, rules and catalogs the same conclusions come out.
 
 # %% Listing the sources
-case.read_sources()
+case.read_sources(lang=lang)
 
 # %% Listing the digests
-case.digests()
+case.digests(lang=lang)
 
 # %% Listing the clocks
-case.clock_table()
+case.clock_table(lang=lang)
 
 # %% Listing rules and catalogs
-case.versions()
+case.versions(lang=lang)

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SOURCES = ("audit.py", "quickstart.py")
+SOURCES = ("audit.py", "audit_ko.py", "quickstart.py")
 MARK = re.compile(r"# %%(?: (?P<title>[^\[\]=]*?))?(?: ?\[(?P<kind>markdown)\])?(?: ?tags=(?P<tags>\[[^\]]*\]))?")
 
 

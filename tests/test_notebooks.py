@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
-NAMES = ("audit", "quickstart")
+NAMES = ("audit", "audit_ko", "quickstart")
 PARAMETERS = {"evidence", "window", "tz", "tz_by_source", "year", "show_tz", "title", "client", "lang"}
 
 
@@ -73,6 +73,15 @@ def test_the_audit_asks_its_questions_in_order() -> None:
         "The window on one time axis",
         "Sources and versions",
     ]
+
+
+def test_the_korean_audit_runs_the_same_cells() -> None:
+    english, korean = ([source(cell) for cell in cells(name, "code")] for name in ("audit", "audit_ko"))
+    assert korean == [text.replace('lang: str = "en"', 'lang: str = "ko"') for text in english]
+    assert len(cells("audit_ko", "markdown")) == len(cells("audit", "markdown"))
+    titles = [cell["metadata"]["title"] for cell in cells("audit_ko", "code") if "title" in cell["metadata"]]
+    said = [*titles, *(source(cell) for cell in cells("audit_ko", "markdown"))]
+    assert [text for text in said if not any("가" <= letter <= "힣" for letter in text)] == []
 
 
 def test_headings_never_skip_a_level() -> None:

@@ -48,6 +48,9 @@ def read_allocation(fields: Mapping[str, str]) -> Allocation:
     """
     reserved, allocated = size_bytes(fields.get("reserved")), size_bytes(fields.get("allocated"))
     unallocated = size_bytes(fields.get("unallocated"))
+    if reserved is not None and allocated is not None and reserved < allocated:
+        # Up to 1.3 the last number ("cached") is what is reserved beside the allocated, not with it.
+        unallocated, reserved = reserved, reserved + allocated
     if unallocated is None and reserved is not None and allocated is not None:
         unallocated = max(0, reserved - allocated)
     own = size_bytes(fields.get("process_in_use"))

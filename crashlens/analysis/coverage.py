@@ -11,6 +11,7 @@ COLUMNS: dict[str, pl.DataType] = {
     "question": pl.String(),
     "asks": pl.String(),
     "signal": pl.String(),
+    "group": pl.String(),
     "state": pl.String(),
     "share": pl.Float64(),
     "gpus_with": pl.UInt32(),
@@ -19,6 +20,10 @@ COLUMNS: dict[str, pl.DataType] = {
     "leaves_open": pl.String(),
     "still_possible": pl.String(),
     "collect_with": pl.String(),
+    "asks_ko": pl.String(),
+    "leaves_open_ko": pl.String(),
+    "still_possible_ko": pl.String(),
+    "collect_with_ko": pl.String(),
 }
 
 
@@ -41,10 +46,11 @@ def coverage(tables: Tables) -> pl.DataFrame:
         tables: All tables of a case.
 
     Returns:
-        One row per question and need, in the order of catalog/questions.toml: `question`, `asks`, `signal`, `state`
-        (ok | partly | not_collected | not_supported | unreadable | error), `share` (float, of samples or steps with a
-        value; null for logs and where there are no rows), `gpus_with` and `gpus_without` (null for what is not per
-        GPU), `decidable` (yes | partly | no, of the whole question), `leaves_open`, `still_possible`, `collect_with`.
+        One row per question and need, in the order of catalog/questions.toml: `question`, `asks`, `signal`, `group`
+        (signals of one group stand in for each other), `state` (ok | partly | not_collected | not_supported |
+        unreadable | error), `share` (float, of samples or steps with a value; null for logs and where there are no
+        rows), `gpus_with` and `gpus_without` (null for what is not per GPU), `decidable` (yes | partly | no, of the
+        whole question), `leaves_open`, `still_possible`, `collect_with`; and `*_ko` twins of the sentences.
 
     Source: decision table T10 of this project, as rows in catalog/questions.toml.
     """
@@ -57,6 +63,7 @@ def coverage(tables: Tables) -> pl.DataFrame:
                 "question": question.id,
                 "asks": question.asks,
                 "signal": item.signal,
+                "group": item.group,
                 "state": state.state,
                 "share": state.share,
                 "gpus_with": state.gpus_with,
@@ -65,6 +72,10 @@ def coverage(tables: Tables) -> pl.DataFrame:
                 "leaves_open": question.leaves_open,
                 "still_possible": question.still_possible,
                 "collect_with": item.collect_with,
+                "asks_ko": question.asks_ko,
+                "leaves_open_ko": question.leaves_open_ko,
+                "still_possible_ko": question.still_possible_ko,
+                "collect_with_ko": item.collect_with_ko,
             }
             rows.append(row)
     return pl.DataFrame(rows, schema=COLUMNS, orient="row")

@@ -117,9 +117,16 @@ def compare_with_run(record: LogRecord, run: Run, others: tuple[LogRecord, ...],
         return "equal"
     if any(record.pid is not None and record.pid == other.pid and _hosts_fit(record, other) for other in others):
         return "equal"
-    if record.pid is not None and run.complete and (record.host is None or record.host in run.hosts() or run.hosts()):
-        return "different"
-    return "unknown"
+    if record.pid is None or not run.complete or shares_gpu(record, run, context):
+        return "unknown"
+    # Process ids of different machines (or of a pod and its node) cannot be compared.
+    return "different" if record.host is None or record.host in run.hosts() else "unknown"
+
+
+def shares_gpu(record: LogRecord, run: Run, context: Context) -> bool:
+    """Whether `record` names a GPU of `run`: a container may number its process anew, so a pid decides nothing."""
+    pci_bus_id = context.pci_by_gpu.get(record.gpu_key) if record.gpu_key else None
+    return run.member_on_gpu(pci_bus_id, record.host) is not None
 
 
 def _groups(
@@ -167,8 +174,16 @@ def _reading(relation: Relation, context: Context) -> Reading:
     joined = any(identities[name] == "equal" for name in ("pid", "gpu", "run") if name in sequence.same)
     first = relation.first.began
     all_before = all(order(first, other.began, skew_us=context.skew_us) == "before" for other in relation.then)
-    holds = joined and all_before and gap_s is not None and not relation.against
+    holds = joined and all_before and gap_s is not None and not relation.against and _left_the_others(relation)
     return "causal" if holds else "co_occurs"
+
+
+def _left_the_others(relation: Relation) -> bool:
+    """Whether a record that only its log ties to the run is of a rank that did not wait: a waiting one is alive."""
+    first = relation.first
+    if first.gpu_key is not None or relation.identities["pid"] == "equal":
+        return True
+    return first.rank is not None and first.rank not in {other.rank for other in relation.then}
 
 
 def _forbidden(identities: dict[str, Identity]) -> bool:
@@ -186,7 +201,7 @@ def _identities(
         "pid": "equal" if pid else "unknown",
         "gpu": "equal" if "equal" in gpus else ("different" if gpus == {"different"} else "unknown"),
         "run": compare_with_run(first, run, then, context) if run else "unknown",
-        "host": _compare(first.host, {other.host for other in then}),
+        "host": _compare(first.host, {*(other.host for other in then), *(run.hosts() if run else ())}),
         "job": _compare(first.job_id, {other.job_id for other in then}),
     }
 

@@ -29,35 +29,44 @@ class Run:
 
     Attributes:
         sources: Sources whose records belong to it.
-        members: Its processes by rank.
+        members: Its processes by rank; of a rank that was started again, the first one.
+        restarted: Further processes of the ranks that were started again.
         world_size: Number of ranks, where a line says so.
+        unplaced: Processes that a smaller communicator names. Those that the largest one does not name too are of a
+            start with fewer ranks.
     """
 
     sources: set[int] = field(default_factory=set[int])
     members: dict[int, Member] = field(default_factory=dict[int, Member])
+    restarted: list[Member] = field(default_factory=list[Member])
+    unplaced: set[int] = field(default_factory=set[int])
     world_size: int | None = None
 
     @property
     def complete(self) -> bool:
-        """Whether the process id of every rank is known."""
-        return self.world_size is not None and sum(m.pid is not None for m in self.members.values()) == self.world_size
+        """Whether every process of it is known with its rank."""
+        known = {member.pid for member in self.processes()}
+        ranks = sum(member.pid is not None for member in self.members.values())
+        return ranks == self.world_size and self.unplaced <= known
+
+    def processes(self) -> list[Member]:
+        """Every process of it that a line names, those of a restart too."""
+        return [*self.members.values(), *self.restarted]
 
     def hosts(self) -> set[str]:
         """Hosts of its members."""
-        return {member.host for member in self.members.values() if member.host}
+        return {member.host for member in self.processes() if member.host}
 
     def member_with_pid(self, pid: int | None, host: str | None) -> Member | None:
         """The member with this process id on this host; an unknown host matches any."""
-        return next(
-            (m for m in self.members.values() if pid is not None and m.pid == pid and _same(m.host, host)), None
-        )
+        return next((m for m in self.processes() if pid is not None and m.pid == pid and _same(m.host, host)), None)
 
     def member_on_gpu(self, pci_bus_id: str | None, host: str | None) -> Member | None:
         """The member on this GPU of this host; both must be known, since every host has the same addresses."""
         return next(
             (
                 m
-                for m in self.members.values()
+                for m in self.processes()
                 if pci_bus_id is not None and m.pci_bus_id == pci_bus_id and m.host and m.host == host
             ),
             None,
@@ -106,22 +115,32 @@ def _add_member(run: Run, record: LogRecord, pci_by_gpu: dict[str, str]) -> None
         return
     size = int(record.fields.get("world_size", 0)) or None
     if size is not None and run.world_size is not None and size < run.world_size:
-        return  # a smaller communicator numbers its ranks anew
+        # A smaller communicator numbers its ranks anew.
+        if record.pid is not None and run.member_with_pid(record.pid, record.host) is None:
+            run.unplaced.add(record.pid)
+        return
     if size is not None and (run.world_size is None or size > run.world_size):
+        run.unplaced |= {member.pid for member in run.processes() if member.pid is not None}
         run.members.clear()
+        run.restarted.clear()
         run.world_size = size
     pci_bus_id = pci_by_gpu.get(record.gpu_key) if record.gpu_key else None
     known = run.members.get(record.rank)
+    member = Member(record.rank, record.host, record.pid, pci_bus_id, record.place)
     if known is None or (known.pid is None and record.pid is not None):
-        run.members[record.rank] = Member(record.rank, record.host, record.pid, pci_bus_id, record.place)
+        run.members[record.rank] = member
+    elif record.pid is not None and run.member_with_pid(record.pid, record.host) is None:
+        run.restarted.append(member)
 
 
 def _merge(kept: Run, gone: Run) -> None:
     kept.sources |= gone.sources
+    kept.unplaced |= gone.unplaced
     if (gone.world_size or 0) > (kept.world_size or 0):
-        kept.members, kept.world_size = gone.members, gone.world_size
+        kept.members, kept.restarted, kept.world_size = gone.members, gone.restarted, gone.world_size
     elif gone.world_size == kept.world_size:
         kept.members = gone.members | kept.members
+        kept.restarted += gone.restarted
 
 
 def _same(one: str | None, other: str | None) -> bool:

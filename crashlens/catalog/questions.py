@@ -11,6 +11,7 @@ from crashlens.errors import DataFileError
 from crashlens.schemas import STEPS
 
 NeedKind = Literal["sample", "steps", "kernel_log", "job_log"]
+_SENTENCES = ("asks", "leaves_open", "still_possible", "asks_ko", "leaves_open_ko", "still_possible_ko")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Need:
         decides: Whether the question is open without this group.
         bits: For clocks_event_reasons: bits that the source must report on; 0 otherwise.
         collect_with: The command or setting that would have collected it.
+        collect_with_ko: The same where it is prose, in Korean; a command stays as it is.
     """
 
     signal: str
@@ -32,6 +34,7 @@ class Need:
     decides: bool
     bits: int
     collect_with: str
+    collect_with_ko: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class Question:
         asks: The question, as a sentence.
         leaves_open: What stays open where a need is missing.
         still_possible: What can be said nevertheless.
+        asks_ko, leaves_open_ko, still_possible_ko: The same in Korean.
         needs: What helps to decide it.
     """
 
@@ -50,6 +54,9 @@ class Question:
     asks: str
     leaves_open: str
     still_possible: str
+    asks_ko: str
+    leaves_open_ko: str
+    still_possible_ko: str
     needs: tuple[Need, ...]
 
 
@@ -77,19 +84,25 @@ def questions() -> tuple[Question, ...]:
     faults: list[str] = []
     found: list[Question] = []
     for row in _document()["question"]:
-        needs = tuple(
-            Need(n["signal"], n["kind"], n["group"], n.get("decides", False), n.get("bits", 0), n["collect_with"])
-            for n in row["need"]
-        )
+        needs = tuple(_need(one) for one in row["need"])
         faults += [
             f"questions.toml: {row['id']}: no column of {need.kind} is called {need.signal}"
             for need in needs
             if need.kind in columns and need.signal not in columns[need.kind]
         ]
-        found.append(Question(row["id"], row["asks"], row["leaves_open"], row["still_possible"], needs))
+        said = {name: row[name] for name in _SENTENCES}
+        found.append(Question(id=row["id"], needs=needs, **said))
     if faults:
         raise DataFileError("The questions", faults)
     return tuple(found)
+
+
+def _need(row: dict[str, Any]) -> Need:
+    collect_with = row["collect_with"]
+    return Need(
+        row["signal"], row["kind"], row["group"], row.get("decides", False), row.get("bits", 0), collect_with,
+        row.get("collect_with_ko", collect_with),
+    )  # fmt: skip
 
 
 def enough_share() -> float:

@@ -14,7 +14,7 @@ from crashlens.report.templates import template
 from crashlens.timebase import Window, find_zone
 
 WRITTEN = 0
-TITLE = "Audit of a GPU job"
+TITLES = {"en": "Audit of a GPU job", "ko": "GPU 작업 감사"}
 
 
 def add_audit(commands: Subparsers) -> None:
@@ -27,7 +27,7 @@ def add_audit(commands: Subparsers) -> None:
     )
     add_input_options(audit)
     audit.add_argument("-o", "--output", required=True, type=Path, metavar="FILE", help="the PDF to write")
-    audit.add_argument("--title", default=TITLE, help="title of the document")
+    audit.add_argument("--title", default="", help="title of the document")
     audit.add_argument("--client", default="", help="whom it is written for")
     audit.add_argument(
         "--window", default="", metavar="START/END", help="ISO 8601 window; local times are read in --tz"
@@ -54,7 +54,7 @@ def run_audit_command(options: argparse.Namespace) -> int:
     window = Window.parse(options.window, tz=zones.get("*")) if options.window else None
     made = datetime.now(UTC).replace(microsecond=0)
     result = run_audit(
-        template("audit"),
+        template("audit_ko" if options.lang == "ko" else "audit"),
         {
             "evidence": list(options.paths),
             "window": str(window) if window else "",
@@ -62,13 +62,13 @@ def run_audit_command(options: argparse.Namespace) -> int:
             "tz_by_source": zones if len(zones) > 1 or "*" not in zones else {},
             "year": options.year or 0,
             "show_tz": options.show_tz,
-            "title": options.title,
+            "title": options.title or TITLES[options.lang],
             "client": options.client,
             "lang": options.lang,
         },
         out=options.output,
         meta={
-            "title": options.title,
+            "title": options.title or TITLES[options.lang],
             "client": options.client,
             "window": [window.start.isoformat(), window.end.isoformat()] if window else None,
             "made": made.isoformat(),

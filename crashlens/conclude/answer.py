@@ -1,9 +1,12 @@
 """All questions asked, and their findings put in order of importance."""
 
 from dataclasses import replace
+from typing import Any
 
 from crashlens.analysis.bursts import first_cause_rank
+from crashlens.analysis.records import order_of
 from crashlens.analysis.runs import run_of
+from crashlens.catalog.phrases import in_language
 from crashlens.conclude.application import conclude_application
 from crashlens.conclude.clocks_power import conclude_clocks_power
 from crashlens.conclude.collective import Hang, attach, causal_relation, conclude_hang, find_hangs
@@ -47,7 +50,17 @@ def conclude(tables: Tables, rule_set: RuleSet, *, lang: str) -> tuple[Finding, 
         findings = [_nothing(scene)]
     ordered = sorted(findings, key=lambda finding: _importance(finding, weights))
     kept = ordered[:MOST_FINDINGS]
-    return tuple(replace(finding, id=f"F-{number:02d}") for number, finding in enumerate(kept, 1))
+    return tuple(replace(_said_in(lang, finding), id=f"F-{number:02d}") for number, finding in enumerate(kept, 1))
+
+
+def _said_in(lang: str, finding: Finding) -> Finding:
+    """The finding with the words of lower floors in `lang`: sources of thresholds, methods, what was measured."""
+    effects = [
+        replace(item, method=in_language(item.method, lang), subject=in_language(item.subject, lang))
+        for item in finding.effects
+    ]
+    thresholds = [replace(item, source=in_language(item.source, lang)) for item in finding.thresholds]
+    return replace(finding, effects=tuple(effects), thresholds=tuple(thresholds))
 
 
 def _joined(
@@ -77,9 +90,11 @@ def _joined(
             continue
         finding = conclude_hang(scene, hang)
         hang_findings.append(finding)
+        behind = _FAMILIES.index("communication") + 0.5
         for (case, _), gpu_finding in zip(told, gpu_findings, strict=True):
             if _behind(scene, hang, case):
-                weights[gpu_finding.fingerprint] = _FAMILIES.index("communication") + 0.5
+                weights[gpu_finding.fingerprint] = behind
+        weights |= {item.fingerprint: behind for item in application if _after(scene, hang, item)}
     taken = {
         item.place for finding in (*gpu_findings, *hang_findings) for item in finding.evidence if item.role != "counter"
     }
@@ -113,6 +128,14 @@ def _behind(scene: Scene, hang: Hang, case: GpuCase) -> bool:
     return first_cause_rank(case.lead) > 1
 
 
+def _after(scene: Scene, hang: Hang, finding: Finding) -> bool:
+    """Whether the first record of a finding came after every wait had begun, so that it did not start them."""
+    firsts = [record for record in scene.records if record.place == finding.first_event]
+    return bool(firsts and hang.waits) and all(
+        order_of(wait, record, skew_us=scene.context.skew_us) == "before" for record in firsts for wait in hang.waits
+    )
+
+
 def _importance(finding: Finding, weights: dict[str, float]) -> tuple[float, float, str, str]:
     family = _FAMILIES.index(finding.cause.split(".", 1)[0])
     weight = weights.get(finding.fingerprint, _LATER.get(finding.cause, float(family)))
@@ -122,13 +145,16 @@ def _importance(finding: Finding, weights: dict[str, float]) -> tuple[float, flo
     return weight, float(_VERDICTS.index(finding.verdict)), start, str(finding.first_event or "")
 
 
+def _first_notice(row: dict[str, Any], lang: str) -> str:
+    return in_language(row["notices"][0], lang).rstrip(".") if row["notices"] else str(row["state"])
+
+
 def _nothing(scene: Scene) -> Finding:
     sources = scene.tables.sources
     read = sources.filter(sources["state"].is_in(["read", "partly_read"]))
     if not read.height:
         why = "; ".join(
-            f"{row['path']}: {row['notices'][0] if row['notices'] else row['state']}"
-            for row in sources.head(5).iter_rows(named=True)
+            f"{row['path']}: {_first_notice(row, scene.lang)}" for row in sources.head(5).iter_rows(named=True)
         )
         values: dict[str, object] = {"why": why or say(scene.lang, "words", "no_files")}
         return compose(

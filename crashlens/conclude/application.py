@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from crashlens.analysis.allocator import Allocation, read_allocation
-from crashlens.analysis.records import LogRecord, sort_key
+from crashlens.analysis.records import LogRecord, order_of, sort_key
+from crashlens.analysis.runs import run_of
 from crashlens.catalog.thresholds import threshold
 from crashlens.conclude.scene import Part, Scene, evidence_list, hosts_of, used, window_of
 from crashlens.conclude.wording import compose, number_ranges, say
@@ -11,6 +12,7 @@ from crashlens.findings import Finding, Place, Verdict
 from crashlens.timebase import order
 
 _ECC = "uncorrectable ecc"
+_ENDINGS = ("process.exit", "process.wrapper", "process.teardown")
 _MESSENGERS = (
     "DistBackendError",
     "ChildFailedError",
@@ -87,7 +89,7 @@ def _tell(scene: Scene, record: LogRecord) -> Told | None:
         case "kernel.oom_kill":
             return _oom_kill(scene, record)
         case "elastic.worker_failed":
-            return _exit(record)
+            return _exit(scene, record)
         case _:
             return None
 
@@ -121,7 +123,9 @@ def _numbers(scene: Scene, record: LogRecord, numbers: Allocation) -> str:
         if name in record.fields
     ]
     share = numbers.others_share
-    if share is not None and share >= 0.05:
+    # What the process holds outside its allocator is only told apart from others where the message states the whole.
+    least = 0.05 if "process_in_use" in record.fields else threshold("oom_other_process_share").value
+    if share is not None and share >= least:
         said.append(say(scene.lang, "memory", "others", percent=f"{100 * share:.0f}"))
     return ", ".join(said) or say(scene.lang, "memory", "nothing")
 
@@ -154,6 +158,8 @@ def _exception(scene: Scene, record: LogRecord) -> Told | None:
     name = record.fields.get("exception")
     if not name or name.rsplit(".", 1)[-1] in _MESSENGERS or record.fields.get("record_ended") == "no":
         return None
+    if _ran_on(scene, record):
+        return None
     of_rank = "" if record.rank is None else say(scene.lang, "words", "on_rank", rank=record.rank)
     values: dict[str, object] = {"exception": name, "of_rank": of_rank}
     return Told("unhandled_exception", "application.unhandled_exception", "consistent", values)
@@ -169,15 +175,52 @@ def _peer(record: LogRecord) -> Told | None:
 
 
 def _oom_kill(scene: Scene, record: LogRecord) -> Told:
-    name, pid = record.fields.get("process_name", "?"), record.pid if record.pid is not None else "?"
-    values: dict[str, object] = {"process": say(scene.lang, "words", "process", pid=pid, name=name)}
+    name = record.fields.get("process_name")
+    pid = say(scene.lang, "words", "unknown") if record.pid is None else record.pid
+    process = (
+        say(scene.lang, "words", "process", pid=pid, name=name)
+        if name
+        else say(scene.lang, "words", "process_only", pid=pid)
+    )
+    values: dict[str, object] = {"process": process}
     if record.fields.get("constraint") == "CONSTRAINT_MEMCG":
         return Told("cgroup_oom", "host_memory.cgroup_oom", "supported", values)
     return Told("node_oom", "host_memory.node_oom", "supported", values)
 
 
-def _exit(record: LogRecord) -> Told | None:
+def _ran_on(scene: Scene, record: LogRecord) -> bool:
+    """Whether its rank entered a collective after `record`, or its run made a step well after it and nothing ended.
+
+    Then the exception was logged and handled: it ended nothing.
+    """
+    run = run_of(record, scene.runs)
+    sources = run.sources if run else {record.source_id}
+    late = record.written.shifted(scene.context.step_slack_us)
+    steps = [step for source_id in sources for step in scene.context.steps_by_source.get(source_id, ())]
+    ended = any(
+        other.topic.startswith(_ENDINGS) and sort_key(other) > sort_key(record)
+        for other in scene.records
+        if other.source_id in sources
+    )
+    waited = any(
+        other.rule_id == "c10d.watchdog_timeout"
+        and other.source_id in sources
+        and other.rank == record.rank
+        and order_of(record, other, skew_us=scene.context.skew_us) == "before"
+        for other in scene.records
+        if record.rank is not None
+    )
+    return waited or (not ended and any(order(late, step, skew_us=scene.context.skew_us) == "before" for step in steps))
+
+
+def _exit(scene: Scene, record: LogRecord) -> Told | None:
     values: dict[str, object] = {"exit_code": record.exit_code}
+    killed = any(
+        other.rule_id == "kernel.oom_kill" and other.pid == record.pid and record.host in {None, other.host}
+        for other in scene.records
+    )
+    if killed:
+        return None  # the kernel's own record says who sent the signal
     if record.exit_code in {-9, 137}:
         return Told("killed_unknown", "process.killed_sender_unknown", "supported", values)
     if record.exit_code in {-11, 139, -7, 135, -4, -8}:

@@ -4,13 +4,11 @@ The reason mask is a snapshot: a bit that was never sampled is weak evidence of 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import polars as pl
 
-from crashlens.analysis.change import Change, clock_series, measure_change, throughput_series
-from crashlens.analysis.load import mark_loaded, measure_cadence, measure_power_headroom, measure_reason_shares
-from crashlens.analysis.reason_intervals import class_intervals, reason_intervals
+from crashlens.analysis.held import Held, Measured, Resampling, find_held, measure_clock, measure_throughput
+from crashlens.analysis.load import mark_loaded, measure_power_headroom, measure_reason_shares
 from crashlens.catalog.thresholds import threshold
 from crashlens.conclude.scene import Scene, used
 from crashlens.conclude.wording import clock_text, compose, listed, say
@@ -20,42 +18,6 @@ from crashlens.timebase import Window, from_us
 SEED = 20261201
 MOST_TURNS = 5  # samples shown per finding
 _TURN = "telemetry.clocks_event_reasons"
-_HELD = ("thermal", "power_brake", "ambiguous")
-
-
-@dataclass(frozen=True)
-class Held:
-    """GPUs of one source whose clocks were held back by one class of reason.
-
-    Attributes:
-        reason_class: The class.
-        shares: Rows of `measure_reason_shares` of these GPUs.
-        span_us: First and last moment of it, on the scale of `utc`.
-        utc: Whether that scale is UTC.
-    """
-
-    reason_class: str
-    shares: list[dict[str, object]]
-    span_us: tuple[int, int] | None
-    utc: bool
-
-    @property
-    def gpu_keys(self) -> list[str]:
-        """The GPUs."""
-        return [str(row["gpu_key"]) for row in self.shares]
-
-    def share(self, column: str) -> float | None:
-        """The largest of a share over the GPUs; None where no GPU has it."""
-        values = [float(str(row[column])) for row in self.shares if row[column] is not None]
-        return max(values, default=None)
-
-    def share_range(self, column: str) -> str:
-        """A share over the GPUs as a percentage, or as a range where they differ."""
-        values = [float(str(row[column])) for row in self.shares if row[column] is not None]
-        if not values:
-            return "?"
-        low, high = f"{100 * min(values):.1f}", f"{100 * max(values):.1f}"
-        return f"{low} %" if low == high else f"{low} to {high} %"
 
 
 def conclude_clocks_power(scene: Scene) -> list[Finding]:
@@ -64,62 +26,43 @@ def conclude_clocks_power(scene: Scene) -> list[Finding]:
     for (_source,), samples in scene.tables.samples.group_by("source_id", maintain_order=True):
         if not samples["clocks_event_reasons"].count():
             continue
-        found = {held.reason_class: held for held in _held(samples)}
-        for reason_class, conclude in _CONCLUDE:
-            held = found.get(reason_class)
-            finding = conclude(scene, samples, held) if held else None
-            if finding is not None:
-                findings.append(finding)
-        if not findings:
-            idle = _idle(scene, samples, found.get("idle"))
-            findings += [idle] if idle else []
+        found = _held(samples)
+        told = [conclude(scene, samples, found[name]) for name, conclude in _CONCLUDE if name in found]
+        if not told and "idle" in found:
+            idle = _idle(scene, samples, found["idle"])
+            told = [idle] if idle is not None else []
+        findings += told
     return findings
 
 
-def _held(samples: pl.DataFrame) -> list[Held]:
-    loaded = threshold("loaded_utilization_ratio").value
-    shares = measure_reason_shares(samples, loaded_utilization_ratio=loaded)
-    cadence = measure_cadence(samples)["cadence_s"].median()
-    longest_gap_s = threshold("longest_gap_cadences").value * float(str(cadence)) if cadence is not None else 1.0
-    stretches = class_intervals(reason_intervals(samples, longest_gap_s=longest_gap_s))
-    held: list[Held] = []
-    least = threshold("thermal_share_of_loaded").value
-    enough = shares.filter((pl.col("set") > 0) & (pl.coalesce("loaded_share", "share") >= least))
-    for (name,), rows in enough.group_by("reason_class", maintain_order=True):
-        own = stretches.filter((pl.col("reason_class") == name) & pl.col("gpu_key").is_in(rows["gpu_key"].to_list()))
-        utc = own["start_utc"].null_count() == 0 and own.height > 0
-        columns = ("start_utc", "end_utc") if utc else ("start_us", "end_us")
-        span = _span(own, *columns)
-        held.append(Held(str(name), list(rows.iter_rows(named=True)), span, utc))
-    return held
-
-
-def _span(stretches: pl.DataFrame, start: str, end: str) -> tuple[int, int] | None:
-    if not stretches.height:
-        return None
-    ends = [
-        stretches[name].dt.timestamp("us") if stretches[name].dtype.is_temporal() else stretches[name]
-        for name in (start, end)
-    ]
-    return int(str(ends[0].min())), int(str(ends[1].max())) + 1
+def _held(samples: pl.DataFrame) -> dict[str, Held]:
+    found = find_held(
+        samples,
+        loaded_utilization_ratio=threshold("loaded_utilization_ratio").value,
+        least_share=threshold("thermal_share_of_loaded").value,
+        longest_gap_cadences=threshold("longest_gap_cadences").value,
+    )
+    return {held.reason_class: held for held in found}
 
 
 def _slowdown(scene: Scene, samples: pl.DataFrame, held: Held, story: str, cause: str) -> Finding:
-    clocks = [effect for key in held.gpu_keys for effect in _clock_effect(scene, samples, held, key)]
+    measured = (_clock_effect(scene, samples, held, key) for key in held.gpu_keys)
+    clocks = [effect for effect in measured if effect is not None]
     throughput = _throughput_effect(scene, held)
     lang = scene.lang
-    dropped = [effect for effect in clocks if effect.ratio <= threshold("clock_drop_ratio").value]
+    least = threshold("least_samples").value
+    dropped = [
+        effect for effect in clocks if effect.ratio <= threshold("clock_drop_ratio").value and min(effect.n) >= least
+    ]
     worst = min(clocks, key=lambda effect: effect.ratio, default=None)
     began, ended = _edges(scene, held)
     values: dict[str, object] = {
         "gpus": scene.gpus_phrase(list(held.gpu_keys)),
-        "share": _percent(
-            held.share("loaded_share") if held.share("loaded_share") is not None else held.share("share")
-        ),
+        "share": _percent(held.largest_share),
         "began": began,
         "ended": ended,
         "clock": "" if worst is None else _clock_text(lang, worst),
-        "throughput": _throughput_text(lang, throughput),
+        "throughput": _throughput_text(lang, throughput, scene, held),
         "memory": say(lang, "memory_temperature", "missing") if not samples["memory_temperature_c"].count() else "",
     }
     verdict = "undecided" if held.reason_class == "ambiguous" else ("supported" if dropped else "consistent")
@@ -134,36 +77,39 @@ def _slowdown(scene: Scene, samples: pl.DataFrame, held: Held, story: str, cause
         effects=(*([worst] if worst else []), *([throughput] if throughput else [])),
         rule_ids=(_TURN,),
         thresholds=used(
-            "thermal_share_of_loaded", "loaded_utilization_ratio", "clock_drop_ratio", "longest_gap_cadences"
+            "thermal_share_of_loaded",
+            "loaded_utilization_ratio",
+            "clock_drop_ratio",
+            "least_samples",
+            "longest_gap_cadences",
         ),
     )  # fmt: skip
 
 
-def _thermal(scene: Scene, samples: pl.DataFrame, held: Held) -> Finding | None:
+def _thermal(scene: Scene, samples: pl.DataFrame, held: Held) -> Finding:
     return _slowdown(scene, samples, held, "thermal", "thermal.slowdown")
 
 
-def _brake(scene: Scene, samples: pl.DataFrame, held: Held) -> Finding | None:
+def _brake(scene: Scene, samples: pl.DataFrame, held: Held) -> Finding:
     return _slowdown(scene, samples, held, "power_brake", "power.brake")
 
 
-def _ambiguous(scene: Scene, samples: pl.DataFrame, held: Held) -> Finding | None:
+def _ambiguous(scene: Scene, samples: pl.DataFrame, held: Held) -> Finding:
     return _slowdown(scene, samples, held, "hw_slowdown", "clocks.hw_slowdown")
 
 
-def _power_cap(scene: Scene, samples: pl.DataFrame, held: Held) -> Finding | None:
+def _power_cap(scene: Scene, samples: pl.DataFrame, held: Held) -> Finding:
     headroom = measure_power_headroom(samples.filter(pl.col("gpu_key").is_in(held.gpu_keys)))
-    ratio = headroom["draw_to_limit_ratio"].median()
-    if ratio is None:
-        return _cap_without_limit(scene, samples, held, headroom)
+    ratio: float | None = headroom.select(pl.col("draw_to_limit_ratio").median()).item()
     at_limit, below = threshold("power_cap_draw_ratio"), threshold("cap_below_limit_draw_ratio")
-    share = held.share("loaded_share") if held.share("loaded_share") is not None else held.share("share")
+    if ratio is None or below.value <= ratio < at_limit.value:
+        return _cap_undecided(scene, samples, held, headroom)
     values: dict[str, object] = {
         "gpus": scene.gpus_phrase(list(held.gpu_keys)),
-        "share": _percent(share),
-        "draw": _percent(float(str(ratio))),
+        "share": _percent(held.largest_share),
+        "draw": _percent(ratio),
     }
-    if float(str(ratio)) < below.value:
+    if ratio < below.value:
         story, cause, verdict = "cap_below_limit", "power.cap_below_limit", "undecided"
     else:
         story, cause, verdict = "power_cap_normal", "power.software_cap", "benign"
@@ -178,7 +124,7 @@ def _power_cap(scene: Scene, samples: pl.DataFrame, held: Held) -> Finding | Non
     )  # fmt: skip
 
 
-def _cap_without_limit(scene: Scene, samples: pl.DataFrame, held: Held, headroom: pl.DataFrame) -> Finding:
+def _cap_undecided(scene: Scene, samples: pl.DataFrame, held: Held, headroom: pl.DataFrame) -> Finding:
     lang = scene.lang
     absent = [
         say(lang, "signals", name)
@@ -188,8 +134,8 @@ def _cap_without_limit(scene: Scene, samples: pl.DataFrame, held: Held, headroom
     absent += [] if scene.tables.steps.height else [say(lang, "signals", "step_time")]
     values: dict[str, object] = {
         "gpus": scene.gpus_phrase(list(held.gpu_keys)),
-        "share": held.share_range("share"),
-        "share_loaded": held.share_range("loaded_share"),
+        "share": _share_range(lang, held.shares_of("share")),
+        "share_loaded": _share_range(lang, held.shares_of("loaded_share")),
         "draw_w": _watts(lang, headroom),
         "thermal": _thermal_bits(lang, samples),
         "missing": listed(lang, absent),
@@ -205,12 +151,20 @@ def _cap_without_limit(scene: Scene, samples: pl.DataFrame, held: Held, headroom
     )  # fmt: skip
 
 
-def _watts(lang: str, headroom: pl.DataFrame) -> str:
-    low, high = headroom["power_draw_w"].min(), headroom["power_draw_w"].max()
-    if low is None or high is None:
+def _share_range(lang: str, shares: list[float]) -> str:
+    """A share over the GPUs as a percentage, or as a range where they differ."""
+    if not shares:
         return say(lang, "words", "unknown")
-    ends = f"{float(str(low)):.0f}", f"{float(str(high)):.0f}"
-    return f"{ends[0]} W" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} W"
+    low, high = f"{100 * min(shares):.1f}", f"{100 * max(shares):.1f}"
+    return f"{low} %" if low == high else say(lang, "words", "range", low=low, high=high, unit="%")
+
+
+def _watts(lang: str, headroom: pl.DataFrame) -> str:
+    draws: list[float] = headroom["power_draw_w"].drop_nulls().to_list()
+    if not draws:
+        return say(lang, "words", "unknown")
+    ends = f"{min(draws):.0f}", f"{max(draws):.0f}"
+    return f"{ends[0]} W" if ends[0] == ends[1] else say(lang, "words", "range", low=ends[0], high=ends[1], unit="W")
 
 
 def _thermal_bits(lang: str, samples: pl.DataFrame) -> str:
@@ -221,10 +175,10 @@ def _thermal_bits(lang: str, samples: pl.DataFrame) -> str:
     return say(lang, "thermal_bits", "some", share=_percent(seen / told)) if seen else say(lang, "thermal_bits", "none")
 
 
-def _configured(scene: Scene, _samples: pl.DataFrame, held: Held) -> Finding | None:
+def _configured(scene: Scene, _samples: pl.DataFrame, held: Held) -> Finding:
     return compose(
         scene.lang, "user_setting", "clocks.user_setting", "supported",
-        {"gpus": scene.gpus_phrase(list(held.gpu_keys)), "share": _percent(held.share("share"))},
+        {"gpus": scene.gpus_phrase(list(held.gpu_keys)), "share": _percent(max(held.shares_of("share"), default=None))},
         first_event=None,
         evidence=_turn_evidence(scene, held, lead="context"),
         window=_window(held),
@@ -234,9 +188,9 @@ def _configured(scene: Scene, _samples: pl.DataFrame, held: Held) -> Finding | N
     )  # fmt: skip
 
 
-def _idle(scene: Scene, samples: pl.DataFrame, held: Held | None) -> Finding | None:
+def _idle(scene: Scene, samples: pl.DataFrame, held: Held) -> Finding | None:
     busy = mark_loaded(samples, loaded_utilization_ratio=threshold("loaded_utilization_ratio").value)["loaded"]
-    if held is None or busy.any() or (held.share("share") or 0.0) < 1.0:
+    if busy.any() or min(held.shares_of("share"), default=0.0) < 1.0:
         return None
     return compose(
         scene.lang, "idle", "clocks.idle", "benign", {"gpus": scene.gpus_phrase(list(held.gpu_keys))},
@@ -249,7 +203,7 @@ def _idle(scene: Scene, samples: pl.DataFrame, held: Held | None) -> Finding | N
     )  # fmt: skip
 
 
-_CONCLUDE: tuple[tuple[str, Callable[[Scene, pl.DataFrame, Held], Finding | None]], ...] = (
+_CONCLUDE: tuple[tuple[str, Callable[[Scene, pl.DataFrame, Held], Finding]], ...] = (
     ("power_brake", _brake),
     ("thermal", _thermal),
     ("ambiguous", _ambiguous),
@@ -259,42 +213,19 @@ _CONCLUDE: tuple[tuple[str, Callable[[Scene, pl.DataFrame, Held], Finding | None
 )
 
 
-def _clock_effect(scene: Scene, samples: pl.DataFrame, held: Held, gpu_key: str) -> list[Effect]:
-    """The clock of loaded samples with the reason against those of the same GPU without any slowdown reason."""
-    if held.span_us is None:
-        return []
-    marked = mark_loaded(samples, loaded_utilization_ratio=threshold("loaded_utilization_ratio").value)
-    values = clock_series(marked.filter(pl.col("loaded").fill_null(value=True)), gpu_key)
-    change = _change(values, held.span_us)
-    if change is None or not values.height:
-        return []
-    metric = str(values["metric"][0])
-    return [_effect(metric, change, _windows(values, held), subject=", ".join(scene.devices([gpu_key])))]
+def _clock_effect(scene: Scene, samples: pl.DataFrame, held: Held, gpu_key: str) -> Effect | None:
+    loaded = threshold("loaded_utilization_ratio").value
+    measured = measure_clock(samples, gpu_key, held, loaded_utilization_ratio=loaded, by=_resampling())
+    return None if measured is None else _effect(measured, held, subject=scene.gpus_phrase([gpu_key]))
 
 
 def _throughput_effect(scene: Scene, held: Held) -> Effect | None:
-    if held.span_us is None or not held.utc or not scene.tables.steps.height:
-        return None
-    series = throughput_series(scene.tables.steps)
-    series = series.drop_nulls("time_utc")
-    change = _change(series, held.span_us) if series.height else None
-    if change is None:
-        return None
-    return _effect(str(series["metric"][0]), change, _windows(series, held), subject="run")
+    measured = measure_throughput(scene.tables.steps, held, by=_resampling())
+    return None if measured is None else _effect(measured, held, subject="run")
 
 
-def _change(values: pl.DataFrame, span_us: tuple[int, int]) -> Change | None:
-    if not values.height:
-        return None
-    times = values["time_utc"].dt.timestamp("us") if values["time_utc"].count() else values["clock_us"]
-    start = int(str(times.min()))
-    if start >= span_us[0]:
-        return None
-    return measure_change(
-        values,
-        before=(start, span_us[0]),
-        after=span_us,
-        statistic="median",
+def _resampling() -> Resampling:
+    return Resampling(
         block_s=threshold("bootstrap_block_s").value,
         least_blocks=round(threshold("bootstrap_least_blocks").value),
         resamples=round(threshold("bootstrap_resamples").value),
@@ -302,18 +233,14 @@ def _change(values: pl.DataFrame, span_us: tuple[int, int]) -> Change | None:
     )
 
 
-def _windows(values: pl.DataFrame, held: Held) -> tuple[Window, Window] | None:
-    if not held.utc or held.span_us is None or not values["time_utc"].count():
-        return None
-    start = int(str(values["time_utc"].dt.timestamp("us").min()))
-    begin, end = held.span_us
-    return Window(from_us(start), from_us(begin)), Window(from_us(begin), from_us(end))
-
-
-def _effect(metric: str, change: Change, windows: tuple[Window, Window] | None, *, subject: str) -> Effect:
+def _effect(measured: Measured, held: Held, *, subject: str) -> Effect:
+    change = measured.change
+    spans = (measured.reference_us, held.span_us)
+    windows = tuple(Window(from_us(span[0]), from_us(span[1])) for span in spans if span is not None and held.utc)
     return Effect(
-        metric=metric, before=change.before, after=change.after, ratio=change.ratio, interval=change.interval,
-        windows=windows, n=change.n, method=change.method, seed=change.seed, subject=subject,
+        metric=measured.metric, before=change.before, after=change.after, ratio=change.ratio, interval=change.interval,
+        windows=(windows[0], windows[1]) if len(windows) == 2 else None, n=change.n, method=change.method,
+        seed=change.seed, subject=subject,
     )  # fmt: skip
 
 
@@ -326,9 +253,7 @@ def _turn_evidence(scene: Scene, held: Held, *, lead: Role = "first") -> tuple[E
         fields = {item["key"]: item["value"] for item in row["fields"]}
         if fields.get("reason_class") != held.reason_class:
             continue
-        note = say(
-            scene.lang, "turns", fields["edge"], gpu=scene.device_names.get(row["gpu_key"], ""), mask=fields["mask"]
-        )
+        note = say(scene.lang, "turns", fields["edge"], gpu=scene.called(row["gpu_key"]), mask=fields["mask"])
         place = Place(paths[row["source_id"]], row["line"])
         item = Evidence(place, "context", row["text"], _TURN, row["time_utc"], note)
         found.append((row["clock_us"] if row["clock_us"] is not None else row["line"], row["line"], fields, item))
@@ -363,9 +288,9 @@ def _clock_text(lang: str, effect: Effect) -> str:
     )
 
 
-def _throughput_text(lang: str, effect: Effect | None) -> str:
+def _throughput_text(lang: str, effect: Effect | None, scene: Scene, held: Held) -> str:
     if effect is None:
-        return say(lang, "throughput_change", "none")
+        return say(lang, "throughput_change", "no_reference" if held.utc and _steps_within(scene, held) else "none")
     values: dict[str, object] = {
         "metric": effect.metric,
         "ratio": f"{effect.ratio:.2f}",
@@ -376,6 +301,12 @@ def _throughput_text(lang: str, effect: Effect | None) -> str:
         return say(lang, "throughput_change", "no_interval", **values)
     low, high = effect.interval
     return say(lang, "throughput_change", "text", **values, low=f"{low:.2f}", high=f"{high:.2f}")
+
+
+def _steps_within(scene: Scene, held: Held) -> bool:
+    window = _window(held)
+    times = scene.tables.steps["time_utc"].drop_nulls()
+    return window is not None and bool(times.is_between(window.start, window.end, closed="left").any())
 
 
 def _percent(share: float | None) -> str:

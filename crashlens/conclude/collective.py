@@ -6,7 +6,7 @@ A rank that prints a timeout is a survivor of the wait; the rank that did not ar
 from dataclasses import dataclass, replace
 
 from crashlens.analysis.records import LogRecord, earliest, seconds_between, sort_key
-from crashlens.analysis.relations import Relation
+from crashlens.analysis.relations import Relation, shares_gpu
 from crashlens.analysis.runs import Run, run_of
 from crashlens.conclude.scene import Part, Scene, evidence_list, hosts_of, used, window_of
 from crashlens.conclude.wording import clock_text, compose, number_ranges, say, say_causal, span
@@ -82,7 +82,10 @@ def causal_relation(scene: Scene, hang: Hang) -> Relation | None:
         for relation in scene.relations
         if relation.reading == "causal" and run_of(relation.then[0], scene.runs) is hang.run and hang.waits
     ]
-    return min(own, key=lambda r: (r.sequence.id == _BY_RUN, sort_key(r.first)), default=None)
+    return min(
+        own, key=lambda r: (r.sequence.id == _BY_RUN, r.first.xid is None and r.first.pid is None, sort_key(r.first)),
+        default=None,
+    )  # fmt: skip
 
 
 def attach(scene: Scene, hang: Hang, relation: Relation, finding: Finding, *, own: list[LogRecord]) -> Finding:
@@ -173,7 +176,8 @@ def _counters(scene: Scene, hang: Hang) -> list[Part]:
 
 def _against(scene: Scene, hang: Hang, relation: Relation) -> str:
     record = relation.first
-    late_s = seconds_between(hang.waits[0].written, record.written)
+    late = [seconds_between(wait.written, record.written) for wait in hang.waits]
+    late_s = min((seconds for seconds in late if seconds is not None), default=None)
     values: dict[str, object] = {
         "xid": record.xid if record.xid is not None else record.rule_id,
         "pid": record.pid,
@@ -184,8 +188,8 @@ def _against(scene: Scene, hang: Hang, relation: Relation) -> str:
         "after_written": "" if late_s is None else span(scene.lang, late_s),
     }
     later, foreign = relation.ordered == "after", relation.identities["run"] == "different"
-    if later and not foreign and late_s is not None and late_s <= 0:
-        key = "during"
+    if later and late_s is not None and late_s <= 0:
+        key = "other_process" if foreign else "during"
     elif later and foreign:
         key = "both"
     elif later:
@@ -198,6 +202,8 @@ def _against(scene: Scene, hang: Hang, relation: Relation) -> str:
         key = "step_after"
     elif relation.ordered == "unordered":
         key = "unordered"
+    elif relation.reading == "co_occurs" and shares_gpu(record, hang.run, scene.context) and record.pid is not None:
+        key = "same_gpu_other_process"
     else:
         key = "too_far" if relation.reading == "forbidden" else "unknown_identity"
     return say(scene.lang, "counter", key, **values)
@@ -213,17 +219,21 @@ def _causal_sentence(scene: Scene, hang: Hang, relation: Relation) -> str:
             lang, "exception_then_timeouts", ranks=ranks, rank=record.rank, at_time=scene.when(record),
             what=_what(record), mechanism=mechanism, gap=gap,
         )  # fmt: skip
+    values: dict[str, object] = {
+        "ranks": ranks, "at_time": scene.when(record), "gpu": scene.gpus_phrase([record.gpu_key]),
+        "mechanism": mechanism, "gap": gap, "identity": _identity(scene, relation),
+    }  # fmt: skip
+    if record.xid is None:
+        return say_causal(lang, "bus_loss_then_timeouts", **values)
+    if record.pid is None:
+        return say_causal(lang, "xid_on_gpu_then_timeouts", xid=record.xid, **values)
     name = record.fields.get("process_name")
     process = (
         say(lang, "words", "process", pid=record.pid, name=name)
-        if record.pid is not None and name
-        else say(lang, "words", "process_only", pid=record.pid if record.pid is not None else "?")
+        if name
+        else say(lang, "words", "process_only", pid=record.pid)
     )
-    return say_causal(
-        lang, "xid_then_timeouts", ranks=ranks, xid=record.xid if record.xid is not None else "",
-        at_time=scene.when(record), gpu=scene.gpus_phrase([record.gpu_key]), process=process, mechanism=mechanism,
-        gap=gap, identity=_identity(scene, relation),
-    )  # fmt: skip
+    return say_causal(lang, "xid_then_timeouts", xid=record.xid, process=process, **values)
 
 
 def _identity(scene: Scene, relation: Relation) -> str:
@@ -237,6 +247,8 @@ def _identity(scene: Scene, relation: Relation) -> str:
 
 
 def _what(record: LogRecord) -> str:
+    if record.rule_id == "cuda.out_of_memory":
+        return "CUDA out of memory"  # the program's own words
     return (
         record.fields.get("cuda_error")
         or record.fields.get("exception")

@@ -5,12 +5,13 @@ from itertools import pairwise
 
 from crashlens.analysis.bursts import Burst, find_bursts, first_cause_rank, leading_record
 from crashlens.analysis.records import LogRecord, seconds_between, sort_key
+from crashlens.catalog.phrases import in_language
 from crashlens.catalog.thresholds import threshold
 from crashlens.catalog.versions import catalog_versions
 from crashlens.catalog.xid_causes import XidCause, cause_of
 from crashlens.catalog.xids import xid
 from crashlens.conclude.scene import Part, Scene, evidence_list, hosts_of, used, window_of
-from crashlens.conclude.wording import clock_text, compose
+from crashlens.conclude.wording import clock_text, compose, say
 from crashlens.findings import Finding, Role, Verdict
 from crashlens.timebase import from_us, order
 
@@ -139,8 +140,8 @@ def _repeating(scene: Scene, case: GpuCase) -> Finding:
     leads = sorted((r for r in case.records if cause_of(r.xid, r.rule_id) == case.cause), key=sort_key)
     values: dict[str, object] = {
         "programs": len({record.pid for record in leads if record.pid is not None}),
-        "first_time": _time(leads[0]),
-        "last_time": _time(leads[-1]),
+        "first_time": _time(scene, leads[0]),
+        "last_time": _time(scene, leads[-1]),
     }
     return _compose(
         scene, case, ("repeating_fault", "gpu_hardware.repeating_fault", "consistent"), values,
@@ -168,7 +169,7 @@ def _compose(
     } | (values or {})
     if story == "xid_other":
         filled["catalog"] = next((f.sha256[:12] for f in catalog_versions() if f.name == "xids.toml"), "")
-    parts = [Part(record, _role(record, case, scene), _note(record)) for record in case.records]
+    parts = [Part(record, _role(record, case, scene), _note(record, scene.lang)) for record in case.records]
     return compose(
         scene.lang, story, cause_id, verdict, filled,
         first_event=case.lead.place,
@@ -190,9 +191,9 @@ def _role(record: LogRecord, case: GpuCase, scene: Scene) -> Role:
     return "downstream" if reports and ordered == "before" else "context"
 
 
-def _note(record: LogRecord) -> str:
+def _note(record: LogRecord, lang: str) -> str:
     about = xid(record.xid) if record.xid is not None else None
-    return "" if about is None else about.meaning
+    return "" if about is None else in_language(about.meaning, lang)
 
 
 def _by_rank(number: int) -> tuple[int, int]:
@@ -201,9 +202,9 @@ def _by_rank(number: int) -> tuple[int, int]:
     return int(rank), number
 
 
-def _time(record: LogRecord) -> str:
+def _time(scene: Scene, record: LogRecord) -> str:
     if record.written.utc_us is not None:
         return clock_text(from_us(record.written.utc_us)) + " UTC"
     if record.written.clock_us is not None and "local" in (record.written.clock_id or ""):
-        return clock_text(from_us(record.written.clock_us)) + " (local)"
+        return clock_text(from_us(record.written.clock_us)) + say(scene.lang, "words", "local_clock_short")
     return str(record.place)

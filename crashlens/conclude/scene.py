@@ -16,6 +16,8 @@ from crashlens.rules.model import RuleSet
 from crashlens.schemas import Tables
 from crashlens.timebase import Instant, Window, from_us, to_us
 
+UNNAMED = "of "  # a GPU that its source gives no name is called by the file: "GPU of smi.csv"
+BY_INDEX = "index "
 MOST_NAMED = 3  # GPUs named in a sentence
 MOST_EVIDENCE = 14  # lines shown per finding; the rest is counted
 MOST_COUNTER = 4
@@ -60,16 +62,25 @@ class Scene:
 
     def gpus_phrase(self, gpu_keys: list[str | None]) -> str:
         """GPUs as one phrase; many are counted, since the facts of the finding name them all."""
-        names = list(dict.fromkeys(self.device_names.get(key, key) for key in gpu_keys if key))
+        names = list(dict.fromkeys(self.called(key) for key in gpu_keys if key))
         if len(names) > MOST_NAMED:
             return say(self.lang, "words", "many_gpus", number=len(names))
         return listed(self.lang, [say(self.lang, "words", "gpu", gpu=name) for name in names])
 
+    def called(self, gpu_key: str) -> str:
+        """What a person calls a GPU, in the language of the sentences."""
+        name = self.device_names.get(gpu_key, gpu_key)
+        if name.startswith(UNNAMED):
+            return say(self.lang, "words", "gpu_of_file", path=name.removeprefix(UNNAMED))
+        if name.startswith(BY_INDEX):
+            return say(self.lang, "words", "gpu_index", index=name.removeprefix(BY_INDEX))
+        return name
+
     def devices(self, gpu_keys: list[str | None]) -> tuple[str, ...]:
-        """What proves a GPU, each once: UUID, else PCI bus id, else what the source calls it."""
+        """What tells GPUs apart, each once: UUID, else PCI bus id, else index; one without any of them is left out."""
         known, pci = self.context.device_by_gpu, self.context.pci_by_gpu
-        named = self.device_names
-        return tuple(dict.fromkeys(known.get(key) or pci.get(key) or named.get(key, key) for key in gpu_keys if key))
+        names = (known.get(key) or pci.get(key) or self.device_names.get(key, "") for key in gpu_keys if key)
+        return tuple(dict.fromkeys(name for name in names if name and not name.startswith(UNNAMED)))
 
 
 def build_scene(tables: Tables, rule_set: RuleSet, *, lang: str) -> Scene:
@@ -92,7 +103,7 @@ def build_scene(tables: Tables, rule_set: RuleSet, *, lang: str) -> Scene:
         step_slack_us=round(threshold("step_after_slack_s").value * 1e6),
     )
     relations = find_relations(records, rule_set.sequences, context)
-    return Scene(lang, tables, records, runs, relations, context, _device_names(tables.gpus, context.device_by_gpu))
+    return Scene(lang, tables, records, runs, relations, context, _device_names(tables, context.device_by_gpu))
 
 
 def evidence_of(record: LogRecord, role: Role, note: str = "") -> Evidence:
@@ -131,12 +142,13 @@ def evidence_list(scene: Scene, first: LogRecord | None, parts: list[Part]) -> t
 
 
 def window_of(records: list[LogRecord]) -> Window | None:
-    """From the earliest beginning to the latest record, where all of them are placed in UTC."""
-    ends = [record.written.utc_us for record in records if record.written.utc_us is not None]
-    starts = [record.began.utc_us for record in records if record.began.utc_us is not None]
+    """From the earliest beginning to the latest record, its uncertainty included, where all are placed in UTC."""
+    placed = [(r.began.utc_us, r.written.utc_us, r.written.uncertainty_us) for r in records]
+    ends = [written + max(1, unsure) for _, written, unsure in placed if written is not None]
+    starts = [began for began, _, _ in placed if began is not None]
     if not starts or len(starts) < len(records):
         return None
-    return Window(from_us(min(starts)), from_us(max(ends) + 1))
+    return Window(from_us(min(starts)), from_us(max(ends)))
 
 
 def hosts_of(records: list[LogRecord]) -> tuple[str, ...]:
@@ -170,15 +182,16 @@ def _proven_devices(gpus: pl.DataFrame) -> dict[str, str]:
     return stated
 
 
-def _device_names(gpus: pl.DataFrame, devices: dict[str, str]) -> dict[str, str]:
+def _device_names(tables: Tables, devices: dict[str, str]) -> dict[str, str]:
+    """What a person calls each GPU: address and the start of its UUID, else its index, else the file it stands in."""
+    paths = dict(tables.sources.select("source_id", "path").iter_rows())
     names: dict[str, str] = {}
-    for row in gpus.iter_rows(named=True):
-        uuid, pci, index = devices.get(row["gpu_key"]), row["pci_bus_id"], row["nvml_index"]
-        short = f"{uuid[:12]}" if uuid else None
-        place = pci or (f"index {index}" if index is not None else None)
-        names[row["gpu_key"]] = (
-            " ".join(part for part in (place, f"({short})" if short else None) if part) or row["gpu_key"]
-        )
+    for row in tables.gpus.iter_rows(named=True):
+        uuid, index = devices.get(row["gpu_key"]), row["nvml_index"]
+        place = row["pci_bus_id"] or (f"{BY_INDEX}{index}" if index is not None else None)
+        short = f"({uuid[:12]})" if uuid else None
+        named = " ".join(part for part in (place, short) if part)
+        names[row["gpu_key"]] = named or f"{UNNAMED}{paths.get(row['source_id'], row['gpu_key'])}"
     return names
 
 

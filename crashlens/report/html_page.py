@@ -128,5 +128,13 @@ def _grid(grid: Grid, labels: Labels) -> str:
         else ""
     )
     caption = f'<p class="caption">{escaped(grid.caption)}</p>' if grid.caption else ""
-    table = f'<div class="wide"><table><thead><tr>{head}</tr></thead>{"".join(rows)}</table></div>'
-    return title + table + more + caption
+    table = f'<div class="wide"><table>{_shares(grid)}<thead><tr>{head}</tr></thead>{"".join(rows)}</table></div>'
+    return title + caption + table + more
+
+
+def _shares(grid: Grid) -> str:
+    """The share of the width that each column takes, where every column states one."""
+    widths = [column.width for column in grid.columns if column.width is not None]
+    if len(widths) < len(grid.columns) or not widths:
+        return ""
+    return "".join(f'<col width="{100 * width / sum(widths):.0f}%">' for width in widths)

@@ -130,8 +130,8 @@ def _title_page(document: Document, labels: Labels, text: TypstText) -> str:
     return (
         f"#title-page(shown-title: {text.heading(meta.title)}, kicker: {text.literal(meta.kicker)}, "
         f"client: {text.literal(meta.client)}, client-label: {text.literal(labels['client'])}, facts: {facts}, "
-        f"synthetic: {text.literal(labels['synthetic'] if meta.synthetic else '')}, "
-        f"promise: {text.literal(labels['promise'] if meta.version else '')}, "
+        f"synthetic: {text.prose(labels['synthetic'] if meta.synthetic else '')}, "
+        f"promise: {text.prose(labels['promise'] if meta.version else '')}, "
         f"glance-label: {text.literal(labels['findings_at_a_glance'])}, glance: {glance})"
     )
 
@@ -143,7 +143,7 @@ def _legend(labels: Labels, text: TypstText) -> str:
         )
         for group, means, members in (("verdict", "verdict_means", _VERDICTS), ("role", "role_means", _ROLES))
     )
-    lead = text.literal(labels["order_is_a_lead"])
+    lead = text.prose(labels["order_is_a_lead"])
     return f"#legend({text.literal(labels['how_to_read'])}, {verdicts}, {roles}, {lead})"
 
 
@@ -203,7 +203,9 @@ def column_shares(grid: Grid, text: TypstText) -> list[float]:
 def _cell(value: str | None, column: Column, labels: Labels, text: TypstText) -> str:
     if value is None:
         return f"unknown-cell({text.literal(labels['unknown'])})"
-    return f"mono({text.prose(value)})" if column.mono else text.prose(value)
+    lines = [text.prose(line) for line in value.split("\n")]
+    shown = lines[0] if len(lines) == 1 else "{" + "; linebreak(); ".join(lines) + "}"
+    return f"mono({shown})" if column.mono else shown
 
 
 def _content(words: str, text: TypstText) -> str:

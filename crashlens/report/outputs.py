@@ -5,11 +5,11 @@ import binascii
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
-from crashlens.report import mime
 from crashlens.report.blocks import Block, Column, FindingList, Grid, Mono, Note, NoteKind, Picture, PictureKind
 from crashlens.report.fields import Fields
 from crashlens.report.words import Labels
 from crashlens.timebase import find_zone
+from crashlens.views import mime
 
 _PICTURES: tuple[tuple[str, PictureKind], ...] = (
     ("image/svg+xml", "svg"),

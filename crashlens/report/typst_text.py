@@ -15,9 +15,12 @@ from crashlens.report.visible import visible
 
 # CJK text breaks between any two characters by itself.
 _LONG_TOKEN = re.compile(r"[^\s\u1100-\u11ff\u2e80-\ud7ff\uf900-\ufaff\uff00-\uffef]{19,}")
+# A Korean word may break at any syllable; readers expect the break at the space.
+_KOREAN_WORD = re.compile(r"(?<!\S)(?=\S{0,15}[가-힣])\S{1,16}(?!\S)")
 _PIECE = re.compile(r"[/\\_.,:;=@-]?[^/\\_.,:;=@-]{1,8}[/\\_.,:;=@-]?|[/\\_.,:;=@-]{1,9}")
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})  # the page would show them in another order than the line has them
 _LONGEST_WHOLE_WORD = 24  # columns
+_LONGEST_KOREAN_WORD = 16  # columns: the narrowest column of a table holds that many
 _TAB_COLUMNS = 8
 _HANGING = "    "
 
@@ -43,12 +46,12 @@ class TypstText:
         flat = self.shown(" ".join(text.split()))
         parts: list[str] = []
         at = 0
-        for token in _LONG_TOKEN.finditer(flat):
-            if before := flat[at : token.start()]:
+        for start, pieces in sorted([*self._long_tokens(flat), *self._korean_words(flat)]):
+            if before := flat[at:start]:
                 parts.append(_quoted(before))
             # Between two boxes a line may break, and the copied text still holds the token in one piece.
-            parts += [f"box({_quoted(piece)})" for piece in _PIECE.findall(token.group())]
-            at = token.end()
+            parts += [f"box({_quoted(piece)})" for piece in pieces]
+            at = start + sum(map(len, pieces))
         if at < len(flat) or not parts:
             parts.append(_quoted(flat[at:]))
         return parts[0] if len(parts) == 1 else "{" + "; ".join(parts) + "}"
@@ -83,6 +86,15 @@ class TypstText:
     def columns(self, text: str) -> int:
         """Width of `text` in mono columns: CJK and everything outside the Latin mono font counts as two."""
         return len(text) if text.isascii() else sum(self._width(char) for char in text)
+
+    def _long_tokens(self, flat: str) -> list[tuple[int, list[str]]]:
+        return [(token.start(), _PIECE.findall(token.group())) for token in _LONG_TOKEN.finditer(flat)]
+
+    def _korean_words(self, flat: str) -> list[tuple[int, list[str]]]:
+        if flat.isascii():
+            return []
+        words = [(word.start(), word.group()) for word in _KOREAN_WORD.finditer(flat)]
+        return [(start, [word]) for start, word in words if self.columns(word) <= _LONGEST_KOREAN_WORD]
 
     def _holds(self, char: str) -> bool:
         return (

@@ -26,11 +26,6 @@ def visible(text: str, *, holds: Callable[[str], bool]) -> str:
     return _NOT_PLAIN.sub(lambda match: _spelled(match.group(), holds), text)
 
 
-def show_always(_: str) -> bool:
-    """For pages whose reader brings the fonts (HTML): every showable character is shown."""
-    return True
-
-
 def _spelled(char: str, holds: Callable[[str], bool]) -> str:
     code = ord(char)
     category = unicodedata.category(char)

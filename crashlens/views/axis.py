@@ -44,9 +44,9 @@ def ticks(scale: Scale, show_tz: str) -> list[tuple[int, str]]:
     return sorted(found.items())
 
 
-def axis_title(scale: Scale, show_tz: str) -> str:
+def axis_title(scale: Scale, show_tz: str, *, lang: str = "en") -> str:
     """What the times of `scale` are: day and zone, or whose local time it is."""
-    words = sentences("timeline")
+    words = sentences("timeline", lang)
     if scale.kind == "monotonic":
         return words["axis_monotonic"].format(path=scale.path)
     first, last = (_date(_wall(scale, time_us, show_tz), scale) for time_us in (scale.start_us, scale.end_us - 1))

@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from crashlens.catalog.phrases import in_language
 from crashlens.schemas import Tables
 from crashlens.views import html, mime
 from crashlens.views.coverage import answerable
@@ -26,14 +27,15 @@ class _Said:
     decides: tuple[str, ...]
 
 
-def case_text(tables: Tables, coverage: pl.DataFrame) -> str:
+def case_text(tables: Tables, coverage: pl.DataFrame, *, lang: str = "en") -> str:
     """The case as plain text; no control character of the input reaches the terminal.
 
     Args:
         tables: The case.
         coverage: One row per question and needed signal, as `analysis.coverage` gives it; empty: not measured.
+        lang: Language of the sentences, `en` or `ko`.
     """
-    words, said = sentences("case"), _said(tables, coverage)
+    words, said = sentences("case", lang), _said(tables, coverage, lang)
     lines = [line for sentence in said.head for line in printable_lines(sentence, width=TEXT_WIDTH)]
     for title, entries in ((words["not_read_title"], said.not_read), (words["decide_title"], said.decides)):
         if entries:
@@ -49,7 +51,7 @@ def case_html(tables: Tables, coverage: pl.DataFrame) -> str:
         tables: The case.
         coverage: One row per question and needed signal, as `analysis.coverage` gives it; empty: not measured.
     """
-    words, said = sentences("case"), _said(tables, coverage)
+    words, said = sentences("case"), _said(tables, coverage, "en")
     parts = [html.element("p", html.text(sentence)) for sentence in said.head]
     for title, entries in ((words["not_read_title"], said.not_read), (words["decide_title"], said.decides)):
         if entries:
@@ -65,7 +67,7 @@ def case_bundle(tables: Tables, coverage: pl.DataFrame) -> dict[str, Any]:
         tables: The case.
         coverage: One row per question and needed signal, as `analysis.coverage` gives it; empty: not measured.
     """
-    words, said = sentences("case"), _said(tables, coverage)
+    words, said = sentences("case"), _said(tables, coverage, "en")
     parts = (("read_title", said.head), ("not_read_title", said.not_read), ("decide_title", said.decides))
     rows = tuple((words[key], "\n".join(entries)) for key, entries in parts if entries)
     columns = (Shown(sentences("scope")["item"], width=1), Shown(sentences("scope")["value"], width=4))
@@ -73,14 +75,14 @@ def case_bundle(tables: Tables, coverage: pl.DataFrame) -> dict[str, Any]:
     return mime.bundle(mime.TABLE, table.to_json(), text=case_text(tables, coverage), html=case_html(tables, coverage))
 
 
-def _said(tables: Tables, coverage: pl.DataFrame) -> _Said:
-    words = sentences("case")
+def _said(tables: Tables, coverage: pl.DataFrame, lang: str) -> _Said:
+    words = sentences("case", lang)
     recognised = tables.sources.filter(pl.col("format").is_not_null() & (pl.col("state") != "skipped"))
     head = [] if recognised.height else [words["nothing"]]
     files, seen = file_counts(tables), extent(tables)
     if recognised.height:
         read = tables.sources.filter(pl.col("state").is_in(["read", "partly_read"]))
-        count = counted("case", "one_file", "many_files", files["read"] + files["partly_read"])
+        count = counted("case", "one_file", "many_files", files["read"] + files["partly_read"], lang)
         lines, size = int(read["lines"].sum()), int(read["bytes"].sum())
         head.append(words["read"].format(files=count, lines=f"{lines:,}", bytes=_size(size)))
         held = [(name, getattr(tables, name).height) for name in Tables.names() if name != "sources"]
@@ -92,30 +94,31 @@ def _said(tables: Tables, coverage: pl.DataFrame) -> _Said:
             head.append(words["no_span"])
         if seen.unplaced:
             head.append(words["unplaced"].format(count=f"{seen.unplaced:,}", total=f"{seen.total:,}"))
-    return _Said(tuple(head), _not_read(tables), _decides(coverage))
+    return _Said(tuple(head), _not_read(tables, lang), _decides(coverage, lang))
 
 
-def _not_read(tables: Tables) -> tuple[str, ...]:
+def _not_read(tables: Tables, lang: str) -> tuple[str, ...]:
     rows = tables.sources.filter((pl.col("state") != "read") | pl.col("format").is_null()).sort("path").to_dicts()
-    said = [_about(row["path"], row["state"], row["format"], row["notices"] or []) for row in rows[:MOST_FILES]]
+    said = [_about(row["path"], row["state"], row["format"], row["notices"] or [], lang) for row in rows[:MOST_FILES]]
     more = len(rows) - len(said)
-    return (*said, *([sentences("case")["more_files"].format(count=more)] if more else []))
+    return (*said, *([sentences("case", lang)["more_files"].format(count=more)] if more else []))
 
 
-def _about(path: str, state: str | None, format_name: str | None, notices: list[str]) -> str:
-    what = word_for("state", state) if state != "read" or format_name else sentences("sources")["not_recognised"]
-    return " ".join([f"{path}: {what}.", *notices[:1]])
+def _about(path: str, state: str | None, format_name: str | None, notices: list[str], lang: str) -> str:
+    recognised = state != "read" or format_name
+    what = word_for("state", state, lang) if recognised else sentences("sources", lang)["not_recognised"]
+    return " ".join([f"{path}: {what}.", *(in_language(notice, lang) for notice in notices[:1])])
 
 
-def _decides(coverage: pl.DataFrame) -> tuple[str, ...]:
-    words = sentences("case")
+def _decides(coverage: pl.DataFrame, lang: str) -> tuple[str, ...]:
+    words = sentences("case", lang)
     if not coverage.height:
         return (words["no_coverage"],)
     return tuple(
         words["missing_line" if one.missing and one.decidable != "yes" else "decidable_line"].format(
-            question=one.question, decidable=word_for("decidable", one.decidable), missing=", ".join(one.missing)
+            question=one.question, decidable=word_for("decidable", one.decidable, lang), missing=", ".join(one.missing)
         )
-        for one in answerable(coverage)
+        for one in answerable(coverage, lang=lang)
     )
 
 

@@ -69,7 +69,12 @@ class Chart:
 
 
 def timeline(
-    tables: Tables, *, findings: Sequence[Finding] = (), window: Window | None = None, show_tz: str = "UTC"
+    tables: Tables,
+    *,
+    findings: Sequence[Finding] = (),
+    window: Window | None = None,
+    show_tz: str = "UTC",
+    lang: str = "en",
 ) -> Chart:
     """Telemetry, training speed and log records of a case on one time axis.
 
@@ -81,27 +86,30 @@ def timeline(
         findings: In order of importance; the GPUs they name are coloured, their evidence is marked.
         window: Ends of the UTC axis; None: what was read.
         show_tz: IANA zone of the times on the axis.
+        lang: Language of titles, legends and caption, `en` or `ko`.
 
     Raises:
         UnknownTimeZoneError: No such zone.
     """
-    words = sentences("timeline")
+    words = sentences("timeline", lang)
     lines = gpu_lines(tables.gpus, findings, polled=set(tables.samples["gpu_key"].drop_nulls().unique()))
     scales, left_out = time_scales(tables, findings, window)
-    made = [(tracks_of(tables, scale, lines), marks_of(tables, findings, scale)) for scale in scales]
+    made = [
+        (tracks_of(tables, scale, lines, lang=lang), marks_of(tables, findings, scale, lang=lang)) for scale in scales
+    ]
     groups = [(tracks, marks) for tracks, marks in made if tracks.titles or tracks.bands.height or marks.lanes.height]
     if not groups:
         return Chart(words["title"], words["nothing"], words["nothing"], _svg(sentence_alone(words["nothing"])))
     datasets: dict[str, Rows] = {}
     drawn: list[list[alt.LayerChart]] = []
     for place, (tracks, marks) in enumerate(groups):
-        group = Group(tracks, marks, Palette(lines), show_tz=show_tz, prefix=f"g{place}_")
+        group = Group(tracks, marks, Palette(lines, lang=lang), show_tz=show_tz, prefix=f"g{place}_", lang=lang)
         drawn.append(group.draw())
         datasets |= group.datasets
     return Chart(
         words["title"],
-        " ".join(_caption(groups, tables, left_out)),
-        " ".join(_alternative(tracks, marks, lines, show_tz) for tracks, marks in groups),
+        " ".join(_caption(groups, tables, left_out, lang)),
+        " ".join(_alternative(tracks, marks, lines, show_tz, lang) for tracks, marks in groups),
         _svg(specification(drawn, datasets)),
     )
 
@@ -115,8 +123,8 @@ def _svg(spec: dict[str, Any]) -> str:
     return _CLIP.sub(lambda found: f"{found[1]}{numbers.get(found[2], found[2])}{found[3]}", svg)
 
 
-def _caption(groups: Sequence[tuple[Tracks, Marks]], tables: Tables, left_out: int) -> list[str]:
-    words = sentences("timeline")
+def _caption(groups: Sequence[tuple[Tracks, Marks]], tables: Tables, left_out: int, lang: str) -> list[str]:
+    words = sentences("timeline", lang)
     said: list[str] = []
     longest = max((tracks.longest_gap_s for tracks, _ in groups if tracks.longest_gap_s is not None), default=None)
     if longest is not None:
@@ -141,8 +149,8 @@ def _caption(groups: Sequence[tuple[Tracks, Marks]], tables: Tables, left_out: i
     return said + [words[key].format(count=f"{count:,}") for key, count in counts.items() if count]
 
 
-def _alternative(tracks: Tracks, marks: Marks, lines: pl.DataFrame, show_tz: str) -> str:
-    words, scale = sentences("timeline"), tracks.scale
+def _alternative(tracks: Tracks, marks: Marks, lines: pl.DataFrame, show_tz: str, lang: str) -> str:
+    words, scale = sentences("timeline", lang), tracks.scale
     shown = [tracks.titles[one.name] for one in (*panels(), *run_panels()) if one.name in tracks.titles]
     shown += [words["reasons"]] if tracks.bands.height else []
     shown += [words["events"]] if marks.lanes.height else []
@@ -156,7 +164,7 @@ def _alternative(tracks: Tracks, marks: Marks, lines: pl.DataFrame, show_tz: str
     return (
         words["alt"]
         .format(
-            axis=axis_title(scale, show_tz),
+            axis=axis_title(scale, show_tz, lang=lang),
             start=when(scale, scale.start_us, show_tz),
             end=when(scale, scale.end_us, show_tz),
             panels="; ".join(shown),

@@ -115,15 +115,15 @@ def size() -> Size:
 
 
 @cache
-def panels() -> tuple[Panel, ...]:
-    """Panels of per-GPU series, top to bottom."""
-    return _panels("panel")
+def panels(lang: str = "en") -> tuple[Panel, ...]:
+    """Panels of per-GPU series, top to bottom, with titles in `lang` (`en` or `ko`)."""
+    return _panels("panel", lang)
 
 
 @cache
-def run_panels() -> tuple[Panel, ...]:
-    """Panels of series of the whole run, below the per-GPU ones."""
-    return _panels("run_panel")
+def run_panels(lang: str = "en") -> tuple[Panel, ...]:
+    """Panels of series of the whole run, below the per-GPU ones, with titles in `lang` (`en` or `ko`)."""
+    return _panels("run_panel", lang)
 
 
 @cache
@@ -133,9 +133,9 @@ def mark_colours() -> dict[str, str]:
 
 
 @cache
-def reason_classes() -> tuple[ReasonClass, ...]:
-    """Classes of clocks event reasons, most telling first."""
-    return tuple(ReasonClass(row["class"], row["label"], row["colour"]) for row in _data()["reason"])
+def reason_classes(lang: str = "en") -> tuple[ReasonClass, ...]:
+    """Classes of clocks event reasons, most telling first, with labels in `lang` (`en` or `ko`)."""
+    return tuple(ReasonClass(row["class"], row["label"][lang], row["colour"]) for row in _data()["reason"])
 
 
 @cache
@@ -168,12 +168,12 @@ def style_sheet() -> str:
     )
 
 
-def _panels(key: str) -> tuple[Panel, ...]:
+def _panels(key: str, lang: str) -> tuple[Panel, ...]:
     return tuple(
         Panel(
             row["name"],
-            tuple((name, title) for name, title in row["signals"]),
-            (row["reference"][0], row["reference"][1]) if "reference" in row else None,
+            tuple((name, titles[lang]) for name, titles in row["signals"]),
+            (row["reference"][0], row["reference"][1][lang]) if "reference" in row else None,
             row.get("scale", 1.0),
             tuple(row.get("whole", ())),
         )

@@ -69,7 +69,7 @@ class FindingsView(Sequence[Finding]):
             for item in self.findings
         )
         heading = counted_label(self.lang, len(rows))
-        return Table(heading, "" if rows else words["no_findings"], columns, rows)
+        return Table(heading, "" if rows else words["no_findings"], columns, rows, lang=self.lang)
 
     def to_json(self) -> dict[str, Any]:
         """Shape of `application/vnd.crashlens.findings+json`: lang, findings, titles by cause id, show_tz."""

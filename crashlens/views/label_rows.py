@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from crashlens.views.encoding import size
+from crashlens.views.terminal import width_of
 
 CHARACTER = 6.3  # px that a character of the label font takes on average; only the rows of labels depend on it
 _ROOM = 10.0
@@ -32,7 +33,7 @@ class Label:
     @property
     def span(self) -> tuple[float, float]:
         """Left and right end of the words, in pixels."""
-        wide = CHARACTER * len(self.label) + _ROOM
+        wide = CHARACTER * width_of(self.label) + _ROOM
         return (self.x, self.x + wide) if self.align == "left" else (self.x - wide, self.x)
 
 

@@ -1,4 +1,4 @@
-"""Which words stand around the facts? Labels per language, and the English sentences of tables and charts."""
+"""Which words stand around the facts? Labels, sentences of tables and charts, per language."""
 
 import tomllib
 from functools import cache
@@ -17,29 +17,28 @@ def labels(lang: str) -> dict[str, str]:
     Raises:
         CrashlensError: No labels in that language.
     """
-    if lang not in LANGUAGES:
-        raise CrashlensError(
-            f'There are no labels in the language "{lang}"; nothing was shown.',
-            facts=[("known", ", ".join(LANGUAGES))],
-            way_out='Use lang="en".',
-        )
-    return _load(f"labels.{lang}.toml")
+    return _load("labels", lang)
 
 
 @cache
-def sentences(part: str) -> dict[str, str]:
-    """English sentences and column labels of one part of `sentences.toml`, by key."""
-    return _load("sentences.toml")[part]
+def sentences(part: str, lang: str = "en") -> dict[str, str]:
+    """Sentences and column labels of one part of `sentences.*.toml`, by key, in `lang` ("en" or "ko").
+
+    Raises:
+        CrashlensError: No sentences in that language.
+    """
+    return _load("sentences", lang)[part]
 
 
-def word_for(part: str, key: str | None) -> str:
+def word_for(part: str, key: str | None, lang: str = "en") -> str:
     """The printed form of a stored word such as `partly_read`; a word that is not listed is printed as it is."""
-    return sentences("word")["unknown"] if key is None else sentences(part).get(key, key)
+    return sentences("word", lang)["unknown"] if key is None else sentences(part, lang).get(key, key)
 
 
-def counted(part: str, one: str, many: str, count: int) -> str:
+def counted(part: str, one: str, many: str, count: int, lang: str = "en") -> str:
     """The sentence `one` or `many` of `part`, with `count` filled in."""
-    return sentences(part)[one] if count == 1 else sentences(part)[many].format(count=f"{count:,}")
+    words = sentences(part, lang)
+    return words[one] if count == 1 else words[many].format(count=f"{count:,}")
 
 
 def counted_label(lang: str, count: int) -> str:
@@ -48,5 +47,12 @@ def counted_label(lang: str, count: int) -> str:
     return words["count_one"] if count == 1 else words["count_many"].format(count=count)
 
 
-def _load(name: str) -> dict[str, Any]:
-    return tomllib.loads(files("crashlens.views").joinpath(name).read_text("utf-8"))
+@cache
+def _load(name: str, lang: str) -> dict[str, Any]:
+    if lang not in LANGUAGES:
+        raise CrashlensError(
+            f'There are no labels in the language "{lang}"; nothing was shown.',
+            facts=[("known", ", ".join(LANGUAGES))],
+            way_out='Use lang="en".',
+        )
+    return tomllib.loads(files("crashlens.views").joinpath(f"{name}.{lang}.toml").read_text("utf-8"))

@@ -8,7 +8,7 @@ import polars as pl
 from crashlens.findings import Finding
 from crashlens.schemas import Tables
 from crashlens.timebase import to_us
-from crashlens.views.encoding import size
+from crashlens.views.encoding import reason_classes, size
 from crashlens.views.findings import title
 from crashlens.views.labels import sentences, word_for
 from crashlens.views.scales import UTC, Scale, telling
@@ -22,6 +22,7 @@ LANES = {
 }
 MARKS = {"time_us": pl.Int64, "label": pl.String, "role": pl.String}
 OTHER = "other"
+_SAMPLED = "telemetry.reasons"
 _MARKED = ("first", "downstream")
 
 
@@ -43,7 +44,7 @@ class Marks:
     more_lanes: int
 
 
-def marks_of(tables: Tables, findings: Sequence[Finding], scale: Scale) -> Marks:
+def marks_of(tables: Tables, findings: Sequence[Finding], scale: Scale, *, lang: str = "en") -> Marks:
     """Records on `scale` in lanes, one lane per rule, and the moments worth a mark.
 
     A lane is drawn for warnings and worse, for Xids and for evidence. Marked are the first and the following records
@@ -53,25 +54,32 @@ def marks_of(tables: Tables, findings: Sequence[Finding], scale: Scale) -> Marks
         tables: The case.
         findings: In order of importance.
         scale: The time axis.
+        lang: Language of the words, `en` or `ko`.
     """
     shown = _shown_records(tables, findings, scale)
-    names = _lane_names(shown["rule"].unique().to_list())
+    names = _lane_names(shown["rule"].unique().to_list(), lang)
     lane = pl.col("rule").replace_strict(list(names), list(names.values()), return_dtype=pl.String)
     waited_us = pl.when(pl.col("time_marks") == "end").then(pl.col("ran_ms") * 1000).fill_null(0)
-    lanes = shown.sort("time_us", "source_id", "line").select(
+    ordered = shown.sort("time_us", "source_id", "line", "n", maintain_order=True)
+    lanes = ordered.select(
         lane=lane,
-        label=pl.when(pl.col("xid").is_not_null()).then(pl.format("Xid {}", "xid")).otherwise(lane),
+        label=pl.coalesce(
+            pl.when(pl.col("xid").is_not_null()).then(pl.format("Xid {}", "xid")), _reason_labels(ordered, lang), lane
+        ),
+        sampled=(pl.col("topic") == _SAMPLED).fill_null(value=False),
         role=pl.col("role").fill_null(OTHER),
         start_us=pl.col("time_us") - waited_us,
         end_us=pl.col("time_us"),
         severity=pl.col("severity"),
     )
-    inside = lanes.filter((pl.col("end_us") >= scale.start_us) & (pl.col("start_us") < scale.end_us))
+    # Samples are drawn as bands already; in the lanes of log records they would stand twice.
+    records = lanes.filter(~pl.col("sampled"))
+    inside = records.filter((pl.col("end_us") >= scale.start_us) & (pl.col("start_us") < scale.end_us))
     kept, more = _fewest_lanes(inside)
-    marks = _evidence_marks(findings, lanes, scale) if findings else _error_marks(inside)
+    marks = _evidence_marks(findings, lanes, scale, lang) if findings else _error_marks(inside)
     drawn = marks.filter(pl.col("time_us").is_between(scale.start_us, scale.end_us, closed="left"))
     best = drawn.head(size().most_marks).sort("time_us")
-    return Marks(kept.select(list(LANES)), best, lanes.height - inside.height, more)
+    return Marks(kept.select(list(LANES)), best, records.height - inside.height, more)
 
 
 def _shown_records(tables: Tables, findings: Sequence[Finding], scale: Scale) -> pl.DataFrame:
@@ -93,12 +101,22 @@ def _shown_records(tables: Tables, findings: Sequence[Finding], scale: Scale) ->
     )
 
 
-def _lane_names(rules: Sequence[str]) -> dict[str, str]:
+def _reason_labels(records: pl.DataFrame, lang: str) -> pl.Expr:
+    """What the first or last sample of a clocks event reason is called in the picture; null for other records."""
+    named = {one.name: one.label for one in reason_classes(lang)}
+    labels: list[str | None] = []
+    for topic, fields in records.select("topic", "fields").iter_rows():
+        said = {item["key"]: item["value"] for item in fields or ()} if topic == _SAMPLED else {}
+        labels.append(named.get(said.get("reason_class", "")))
+    return pl.lit(pl.Series("label", labels, dtype=pl.String))
+
+
+def _lane_names(rules: Sequence[str], lang: str) -> dict[str, str]:
     """A short name per rule: its last part where no other rule ends alike."""
-    last = {rule: word_for("lane", rule.rsplit(".", 1)[-1]).replace("_", " ") for rule in rules}
+    last = {rule: word_for("lane", rule.rsplit(".", 1)[-1], lang).replace("_", " ") for rule in rules}
     often = list(last.values())
     return {
-        rule: (name if often.count(name) == 1 else rule.replace("_", " ")) or sentences("word")["not_stated"]
+        rule: (name if often.count(name) == 1 else rule.replace("_", " ")) or sentences("word", lang)["not_stated"]
         for rule, name in last.items()
     }
 
@@ -115,14 +133,14 @@ def _fewest_lanes(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     return placed.sort("place", "start_us"), order.height - kept.height
 
 
-def _evidence_marks(findings: Sequence[Finding], lanes: pl.DataFrame, scale: Scale) -> pl.DataFrame:
+def _evidence_marks(findings: Sequence[Finding], lanes: pl.DataFrame, scale: Scale, lang: str) -> pl.DataFrame:
     found: list[tuple[int, str, str]] = []
     for item in findings:
         if item.verdict == "benign":
             continue
         for one in item.evidence:  # samples have no row in the lanes
             if one.rule_id is None and one.role == "first" and one.time_utc is not None and scale.key == UTC:
-                name = f"{item.id} {title(item.cause, lang='en')}".strip()
+                name = f"{item.id} {title(item.cause, lang=lang)}".strip()
                 found.append((to_us(one.time_utc), name, one.role))
     of_samples = pl.DataFrame(found, schema=MARKS, orient="row").unique("label", keep="first", maintain_order=True)
     of_records = lanes.filter(pl.col("role").is_in(_MARKED)).rename({"end_us": "time_us"})

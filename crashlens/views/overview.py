@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from crashlens.catalog.phrases import in_language
 from crashlens.schemas import Tables
 from crashlens.views.labels import sentences, word_for
 from crashlens.views.numbers import number
@@ -12,17 +13,17 @@ from crashlens.views.tables import Shown, Table, table_of
 MOST_NOTICES = 5  # per file; the table `sources` keeps all of them
 
 
-def sources_view(tables: Tables) -> Table:
+def sources_view(tables: Tables, *, lang: str = "en") -> Table:
     """Every file found: path, format, lines, state, zone and where it came from, notices."""
-    words = sentences("sources")
+    words = sentences("sources", lang)
     rows = [
         (
             row["path"],
             row["format"] or words["not_recognised"],
             None if row["lines"] is None else number(row["lines"]),
-            word_for("state", row["state"]),
-            _zone(row["zone"], row["zone_from"]),
-            _notices(row["notices"] or []),
+            word_for("state", row["state"], lang),
+            _zone(row["zone"], row["zone_from"], lang),
+            _notices(row["notices"] or [], lang),
         )
         for row in tables.sources.sort("path").to_dicts()
     ]
@@ -34,31 +35,33 @@ def sources_view(tables: Tables) -> Table:
         Shown(words["zone"], width=1.8),
         Shown(words["notices"], width=4),
     )
-    return Table(words["title"], words["caption"], columns, tuple(rows))
+    return Table(words["title"], words["caption"], columns, tuple(rows), lang=lang)
 
 
-def digests_view(tables: Tables) -> Table:
+def digests_view(tables: Tables, *, lang: str = "en") -> Table:
     """SHA-256 and size of every file found."""
-    words = sentences("digests")
+    words = sentences("digests", lang)
     shown = {
         "path": Shown(words["path"], mono=True, width=2),
         "sha256": Shown(words["sha256"], mono=True, width=5),
         "bytes": Shown(words["bytes"], width=1),
     }
     sorted_ = tables.sources.sort("path")
-    return table_of(sorted_, shown, title=words["title"], caption=words["caption"], most=max(1, sorted_.height))
+    return table_of(
+        sorted_, shown, title=words["title"], caption=words["caption"], most=max(1, sorted_.height), lang=lang
+    )
 
 
-def clocks_view(tables: Tables) -> Table:
+def clocks_view(tables: Tables, *, lang: str = "en") -> Table:
     """Every clock: whose it is, what it shows, and how it was placed in UTC, if it was."""
-    words = sentences("clocks")
+    words = sentences("clocks", lang)
     joined = tables.clocks.join(tables.sources.select("source_id", "path"), on="source_id", how="left")
     rows = [
         (
             row["path"],
-            word_for("clock_kind", row["kind"]),
-            word_for("clock_method", row["method"]),
-            row["zone"] or (sentences("word")["none"] if row["kind"] == "utc" else sentences("word")["no_zone"]),
+            word_for("clock_kind", row["kind"], lang),
+            word_for("clock_method", row["method"], lang),
+            row["zone"] or sentences("word", lang)["none" if row["kind"] == "utc" else "no_zone"],
             None if row["stamps"] is None else number(row["stamps"]),
             _lines(row["first_line"], row["last_line"]),
             None if row["uncertainty_us"] is None else number(row["uncertainty_us"], "uncertainty_us"),
@@ -74,37 +77,38 @@ def clocks_view(tables: Tables) -> Table:
         Shown(words["lines"], align="right", width=1.6),
         Shown(words["uncertainty"], align="right", width=1.4),
     )
-    return Table(words["title"], words["caption"], columns, tuple(rows))
+    return Table(words["title"], words["caption"], columns, tuple(rows), lang=lang)
 
 
-def versions_view(rows: Iterable[tuple[str, str, int]]) -> Table:
+def versions_view(rows: Iterable[tuple[str, str, int]], *, lang: str = "en") -> Table:
     """The data files that conclusions were made with.
 
     Args:
         rows: `(name, digest, rows)` of each rule file and catalog file.
+        lang: Language of the table, `en` or `ko`.
     """
-    words = sentences("versions")
+    words = sentences("versions", lang)
     shown = {
         "name": Shown(words["name"], mono=True, width=2),
         "digest": Shown(words["digest"], mono=True, width=4),
         "rows": Shown(words["rows"], width=1),
     }
     frame = pl.DataFrame(list(rows), schema={"name": pl.String, "digest": pl.String, "rows": pl.Int64}, orient="row")
-    return table_of(frame, shown, title=words["title"], caption=words["caption"], most=max(1, frame.height))
+    return table_of(frame, shown, title=words["title"], caption=words["caption"], most=max(1, frame.height), lang=lang)
 
 
-def _zone(zone: str | None, zone_from: str | None) -> str:
+def _zone(zone: str | None, zone_from: str | None, lang: str) -> str:
     if zone is None:
         known = zone_from not in (None, "none")
-        return str(zone_from) if known else sentences("word")["no_zone"]
-    return f"{zone} ({zone_from})" if zone_from else zone
+        return word_for("zone_from", zone_from, lang) if known else sentences("word", lang)["no_zone"]
+    return f"{zone} ({word_for('zone_from', zone_from, lang)})" if zone_from else zone
 
 
-def _notices(notices: list[str]) -> str:
-    shown = notices[:MOST_NOTICES]
+def _notices(notices: list[str], lang: str) -> str:
+    shown = [in_language(notice, lang) for notice in notices[:MOST_NOTICES]]
     more = len(notices) - len(shown)
-    said = [*shown, *([sentences("sources")["more_notices"].format(count=more)] if more else [])]
-    return "\n".join(said) or sentences("word")["none"]
+    said = [*shown, *([sentences("sources", lang)["more_notices"].format(count=more)] if more else [])]
+    return "\n".join(said) or sentences("word", lang)["none"]
 
 
 def _lines(first: int | None, last: int | None) -> str | None:

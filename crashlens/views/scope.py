@@ -49,44 +49,45 @@ def file_counts(tables: Tables) -> dict[str, int]:
     return {state: int(counted.get(state, 0)) for state in ("read", "partly_read", "not_read", "skipped")}
 
 
-def scope_view(tables: Tables, window: Window | None, show_tz: str) -> Table:
+def scope_view(tables: Tables, window: Window | None, show_tz: str, *, lang: str = "en") -> Table:
     """What an audit rests on, one line per item.
 
     Args:
         tables: The case, already cut to `window`.
         window: The window asked for, or None.
         show_tz: IANA zone of the times shown.
+        lang: Language of the table, `en` or `ko`.
 
     Raises:
         UnknownTimeZoneError: No such zone.
     """
-    words = sentences("scope")
+    words = sentences("scope", lang)
     seen, files = extent(tables), file_counts(tables)
     counts = {"partly": files["partly_read"], **files}
     recognised = tables.sources["format"].count()
     rows: list[tuple[str, str | None]] = [
-        *([] if recognised else [(words["reading"], sentences("case")["nothing"])]),
+        *([] if recognised else [(words["reading"], sentences("case", lang)["nothing"])]),
         (words["window"], span(window.start, window.end, show_tz) if window else words["no_window"]),
         (words["files"], words["files_value"].format(**counts)),
-        (words["evidence"], _evidence(seen, show_tz)),
+        (words["evidence"], _evidence(seen, show_tz, lang)),
     ]
     if seen.unplaced:
         unplaced = words["unplaced_value"].format(count=f"{seen.unplaced:,}", total=f"{seen.total:,}")
         rows.append((words["unplaced"], unplaced))
     rows += [
         (words["hosts"], ", ".join(_hosts(tables)) or None),
-        (words["gpus"], _gpus(tables)),
-        *_telemetry(tables),
-        (words["steps"], _count(tables.steps["step"].drop_nulls().n_unique())),
-        (words["events"], _count(tables.events.height)),
+        (words["gpus"], _gpus(tables, lang)),
+        *_telemetry(tables, lang),
+        (words["steps"], _count(tables.steps["step"].drop_nulls().n_unique(), lang)),
+        (words["events"], _count(tables.events.height, lang)),
         (words["show_tz"], show_tz),
     ]
     columns = (Shown(words["item"], width=1), Shown(words["value"], width=3))
-    return Table(words["title"], words["caption"], columns, tuple(rows))
+    return Table(words["title"], words["caption"], columns, tuple(rows), lang=lang)
 
 
-def _evidence(seen: Extent, show_tz: str) -> str:
-    words = sentences("scope")
+def _evidence(seen: Extent, show_tz: str, lang: str) -> str:
+    words = sentences("scope", lang)
     if seen.start is None or seen.end is None:
         return words["no_evidence"]
     return words["evidence_value"].format(start=moment(seen.start, show_tz), end=moment(seen.end, show_tz))
@@ -97,7 +98,7 @@ def _hosts(tables: Tables) -> list[str]:
     return sorted(set(pl.concat(named).drop_nulls().to_list()))
 
 
-def _gpus(tables: Tables) -> str | None:
+def _gpus(tables: Tables, lang: str) -> str | None:
     """Devices as telemetry knows them; GPUs that only a log line names have no model there."""
     gpus = tables.gpus.with_columns(device=pl.coalesce("device_id", "gpu_uuid", "pci_bus_id", "gpu_key"))
     polled = gpus.filter(pl.col("gpu_key").is_in(tables.samples["gpu_key"].unique().to_list()))
@@ -105,21 +106,21 @@ def _gpus(tables: Tables) -> str | None:
     if not chosen.height:
         return None
     models = sorted(set(chosen["model"].drop_nulls().to_list()))
-    stated = ", ".join(models) or sentences("word")["not_stated"]
-    return sentences("scope")["gpus_value"].format(count=chosen["device"].n_unique(), models=stated)
+    stated = ", ".join(models) or sentences("word", lang)["not_stated"]
+    return sentences("scope", lang)["gpus_value"].format(count=chosen["device"].n_unique(), models=stated)
 
 
-def _telemetry(tables: Tables) -> list[tuple[str, str | None]]:
-    words = sentences("scope")
+def _telemetry(tables: Tables, lang: str) -> list[tuple[str, str | None]]:
+    words = sentences("scope", lang)
     clock = pl.coalesce(pl.col("time_utc").dt.epoch("us"), "clock_us")
     apart = tables.samples.sort("gpu_key", clock).select(apart=clock.diff().over("gpu_key"))["apart"].drop_nulls()
     usual, longest = apart.filter(apart > 0).median(), apart.max()
-    count = _count(tables.samples.height)
+    count = _count(tables.samples.height, lang)
     if not isinstance(usual, (int, float)) or not isinstance(longest, (int, float)):
         return [(words["samples"], words["samples_unpaced"].format(count=count))]
     paced = words["samples_value"].format(count=count, cadence=duration(usual / 1e6))
     return [(words["samples"], paced), (words["gap"], duration(longest / 1e6))]
 
 
-def _count(count: int) -> str:
-    return number(count) if count else sentences("scope")["none_read"]
+def _count(count: int, lang: str) -> str:
+    return number(count) if count else sentences("scope", lang)["none_read"]

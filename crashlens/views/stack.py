@@ -19,6 +19,7 @@ from crashlens.views.encoding import Panel, gpu_colours, ink, mark_colours, pane
 from crashlens.views.label_rows import CHARACTER, Side, place_labels
 from crashlens.views.labels import sentences
 from crashlens.views.marks import Marks
+from crashlens.views.terminal import width_of
 from crashlens.views.tracks import RUN, Tracks
 from crashlens.views.visible import visible
 
@@ -36,10 +37,11 @@ class Palette:
 
     Args:
         lines: `gpu_key`, `label`, `named` as `devices.gpu_lines` gives them.
+        lang: Language of the legend, `en` or `ko`.
     """
 
-    def __init__(self, lines: pl.DataFrame) -> None:
-        self._lines = lines
+    def __init__(self, lines: pl.DataFrame, *, lang: str = "en") -> None:
+        self._lines, self._lang = lines, lang
         colours = gpu_colours().affected
         named = lines.filter(pl.col("named").is_not_null()).sort("named")
         self._named: dict[str, str] = {row["gpu_key"]: colours[row["named"] % len(colours)] for row in named.to_dicts()}
@@ -54,7 +56,7 @@ class Palette:
 
     def legend(self) -> list[tuple[str, str]]:
         """`(colour, words)` of the GPU series, named ones first."""
-        words = sentences("timeline")
+        words = sentences("timeline", self._lang)
         total = self._lines.select("label").n_unique()
         if not self._named:
             return [(self._plain, words["legend_all"].format(count=total))] if total > 1 else []
@@ -75,20 +77,24 @@ class Group:
         palette: Colours of the GPUs.
         show_tz: IANA zone of the labels.
         prefix: Start of the names of its data, different for each group of one picture.
+        lang: Language of the words, `en` or `ko`.
 
     Attributes:
         datasets: Rows by name, as the panels refer to them.
     """
 
-    def __init__(self, tracks: Tracks, marks: Marks, palette: Palette, *, show_tz: str, prefix: str) -> None:
+    def __init__(
+        self, tracks: Tracks, marks: Marks, palette: Palette, *, show_tz: str, prefix: str, lang: str = "en"
+    ) -> None:
         self.datasets: dict[str, Rows] = {}
         self._tracks, self._marks, self._palette, self._prefix = tracks, marks, palette, prefix
+        self._lang = lang
         scale = tracks.scale
         span = scale.end_us - scale.start_us
         self._ticks = {
             round((at - scale.start_us) / span * size().width, 1): label for at, label in ticks(scale, show_tz)
         }
-        self._title = axis_title(scale, show_tz)
+        self._title = axis_title(scale, show_tz, lang=lang)
         self._rules = marks.marks.select(
             x=scale.pixel("time_us").round(1),
             label=_short_label("label"),
@@ -153,7 +159,7 @@ class Group:
     def _reasons(self) -> tuple[list[alt.LayerChart], Draw]:
         scale, bands = self._tracks.scale, self._tracks.bands
         present = set(bands["reason_class"])
-        shown = [one for one in reason_classes() if one.name in present]
+        shown = [one for one in reason_classes(self._lang) if one.name in present]
         names = [one.name for one in shown]
         labels = reason_lanes(bands)
         rows = bands.filter(pl.col("label").is_in(labels)).select(
@@ -174,7 +180,8 @@ class Group:
             made = bars.encode(x=x, x2="x2:Q", y=y, yOffset=offset, color=colour)
             return self._panel([made, *self._rule_layer(x)], lane * len(labels), "")
 
-        return self._strip([(one.colour, one.label) for one in shown], heading=sentences("timeline")["reasons"]), draw
+        heading = sentences("timeline", self._lang)["reasons"]
+        return self._strip([(one.colour, one.label) for one in shown], heading=heading), draw
 
     def _records(self) -> Draw:
         scale, lanes = self._tracks.scale, self._marks.lanes
@@ -203,7 +210,7 @@ class Group:
                 moment = alt.Chart(self._data(moments)).mark_tick(height=11, thickness=1.8)
                 made.append(moment.encode(x=x, y=y, color=colour))
             height = (size().lane + 3) * len(order)
-            return self._panel([*made, *self._rule_layer(x)], height, sentences("timeline")["events"])
+            return self._panel([*made, *self._rule_layer(x)], height, sentences("timeline", self._lang)["events"])
 
         return draw
 
@@ -284,11 +291,11 @@ class Group:
         """One line of coloured squares with their words, behind a heading."""
         if not entries:
             return []
-        at = 0.0 if not heading else CHARACTER * 1.08 * len(heading) + 18
+        at = 0.0 if not heading else CHARACTER * 1.08 * width_of(heading) + 18
         rows: Rows = []
         for colour, words in entries:
             rows.append({"x": at + 5, "text_x": at + 14, "words": words, "colour": colour})
-            at += CHARACTER * len(words) + 34
+            at += CHARACTER * width_of(words) + 34
         base = alt.Chart(self._data(pl.DataFrame(rows)))
         scale = alt.Scale(domain=[0, size().width], nice=False, zero=False)
         middle = alt.value(7)

@@ -50,6 +50,7 @@ class Table:
         columns: How each column is shown.
         rows: Cells.
         more: Rows that were left out.
+        lang: Language of the words around the cells, `en` or `ko`.
     """
 
     title: str
@@ -57,6 +58,7 @@ class Table:
     columns: tuple[Shown, ...]
     rows: tuple[tuple[str | None, ...], ...]
     more: int = 0
+    lang: str = "en"
 
     def to_json(self) -> dict[str, Any]:
         """Shape of `application/vnd.crashlens.table+json`: title, caption, columns, rows, more."""
@@ -70,7 +72,7 @@ class Table:
 
     def to_html(self) -> str:
         """The table as one HTML output."""
-        unknown = html.element("span", html.text(sentences("word")["unknown"]), "unknown")
+        unknown = html.element("span", html.text(sentences("word", self.lang)["unknown"]), "unknown")
         kinds = [f"{column.align}{' cl-mono' if column.mono else ''}" for column in self.columns]
         head = "".join(html.element("th", html.text(column.label), column.align) for column in self.columns)
         body = "".join(
@@ -92,7 +94,7 @@ class Table:
         return html.page_part(html.element("table", table) + html.element("p", html.text(foot), "quiet"))
 
     def __str__(self) -> str:
-        unknown = sentences("word")["unknown"]
+        unknown = sentences("word", self.lang)["unknown"]
         cells = [
             [column.label for column in self.columns],
             *[[unknown if cell is None else _one_line(cell) for cell in row] for row in self.rows],
@@ -108,7 +110,7 @@ class Table:
         return str(self)
 
     def _left_out(self) -> str:
-        return counted("word", "more_one", "more_many", self.more) if self.more else ""
+        return counted("word", "more_one", "more_many", self.more, self.lang) if self.more else ""
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         return mime.bundle(mime.TABLE, self.to_json(), text=str(self), html=self.to_html())
@@ -122,6 +124,7 @@ def table_of(
     caption: str = "",
     most: int = MOST_ROWS,
     show_tz: str = "UTC",
+    lang: str = "en",
 ) -> Table:
     """A polars frame as a table to read; units come from the column names, times are shown in `show_tz`.
 
@@ -132,6 +135,7 @@ def table_of(
         caption: How to read it.
         most: Rows that are kept; the rest is counted in `more`.
         show_tz: IANA zone of printed times.
+        lang: Language of the words around the cells, `en` or `ko`.
 
     Raises:
         MissingColumnError: `frame` lacks a column of `shown`.
@@ -144,7 +148,7 @@ def table_of(
     rows = tuple(
         tuple(cell(value, name, show_tz) for name, value in zip(shown, row, strict=True)) for row in kept.iter_rows()
     )
-    return Table(title, caption, columns, rows, frame.height - kept.height)
+    return Table(title, caption, columns, rows, frame.height - kept.height, lang)
 
 
 def cell(value: object, column: str, show_tz: str) -> str | None:

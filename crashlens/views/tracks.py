@@ -59,13 +59,14 @@ class Tracks:
     longest_gap_s: float | None
 
 
-def tracks_of(tables: Tables, scale: Scale, lines: pl.DataFrame) -> Tracks:
+def tracks_of(tables: Tables, scale: Scale, lines: pl.DataFrame, *, lang: str = "en") -> Tracks:
     """Everything of `samples` and `steps` that lies on `scale`, reduced to what its pixels can show.
 
     Args:
         tables: The case.
         scale: The time axis.
         lines: `gpu_key`, `label`, `named` as `devices.gpu_lines` gives them.
+        lang: Language of the titles, `en` or `ko`.
     """
     samples = scale.rows(tables.samples).filter(scale.inside()).sort("gpu_key", "time_us")
     samples = samples.join(lines, on="gpu_key", how="left").with_columns(
@@ -75,8 +76,8 @@ def tracks_of(tables: Tables, scale: Scale, lines: pl.DataFrame) -> Tracks:
     steps = _run_steps(scale.rows(tables.steps).filter(scale.inside()))
     found: list[pl.DataFrame] = []
     titles: dict[str, str] = {}
-    for panel, rows in [*((panel, samples) for panel in panels()), *((panel, steps) for panel in run_panels())]:
-        drawn = _panel_rows(panel, rows, scale)
+    for panel, rows in [*((panel, samples) for panel in panels(lang)), *((panel, steps) for panel in run_panels(lang))]:
+        drawn = _panel_rows(panel, rows, scale, lang)
         if drawn:
             titles[panel.name] = drawn[0]
             found += drawn[1]
@@ -95,14 +96,15 @@ def _with_allowance(samples: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _panel_rows(panel: Panel, rows: pl.DataFrame, scale: Scale) -> tuple[str, list[pl.DataFrame]] | None:
+def _panel_rows(panel: Panel, rows: pl.DataFrame, scale: Scale, lang: str) -> tuple[str, list[pl.DataFrame]] | None:
     for column, title in panel.signals:
         if column in rows.columns and rows[column].count():
             drawn = [_broken(rows, column, panel.name, panel.scale, scale)]
             if panel.reference and panel.reference[0] in rows.columns and rows[panel.reference[0]].count():
                 limit, name = panel.reference
                 drawn.append(_broken(rows, limit, f"{panel.name}/{name}", panel.scale, scale))
-                return sentences("timeline")["panel_reference"].format(title=title, reference=name), drawn
+                words = sentences("timeline", lang)["panel_reference"]
+                return words.format(title=title, reference=name), drawn
             return title, drawn
     return None
 

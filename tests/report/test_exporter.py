@@ -140,8 +140,8 @@ def test_other_outputs_are_laid_out(made: bytes) -> None:
         "SM clock of eight GPUs",
         "SM clock 온도 [U+1F525]",  # a label inside the drawing
         "GPU 3 in colour.",
-        "Sources Path Lines Zone",
-        "4 more rows are not shown. What was read, and how.",
+        "Sources What was read, and how. Path Lines Zone",
+        "4 more rows are not shown.",
         "second half",
         "Text from Markdown output.",
         "shape: (3, 2)",
@@ -177,8 +177,8 @@ def test_a_table_does_not_repeat_the_heading_it_stands_under() -> None:
         code("t", shown(table=table_bundle())),
     )
     text = flat(export(nb))
-    assert "2 More Sources Path" in text
-    assert "3 sources Path" in text
+    assert "2 More Sources What was read, and how. Path" in text
+    assert "3 sources What was read, and how. Path" in text
 
 
 def test_the_header_row_of_a_long_table_repeats() -> None:

@@ -88,9 +88,9 @@ def test_it_holds_what_the_paper_holds(page: Page) -> None:
 def test_unseen_characters_are_spelled_out(page: Page) -> None:
     for words in (
         "user\\u{202E}txt.exe",
-        "\\x1b[31m[rank3]",
-        "a\\x00b\\x07c",
-        "bad byte [U+DCFF]",
+        "\u241b[31m[rank3]",
+        "a\u2400b\u2407c",
+        "bad byte \\u{DCFF}",
         "step 4211 🚀",
         "خطأ error",
     ):

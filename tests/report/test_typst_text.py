@@ -52,6 +52,11 @@ def test_long_tokens_get_break_points_that_are_not_characters(text: TypstText) -
     assert text.prose("short words only") == '"short words only"'
 
 
+def test_a_korean_word_stays_whole_where_it_is_short(text: TypstText) -> None:
+    assert text.prose("GPU를 다시 시작한다") == '{box("GPU를"); " "; box("다시"); " "; box("시작한다")}'
+    assert text.prose("열두글자가넘는아주긴낱말하나") == '"열두글자가넘는아주긴낱말하나"'
+
+
 def test_mono_lines_never_exceed_their_columns_and_lose_nothing(text: TypstText) -> None:
     line = "rank 3 " + "x" * 50 + " 온도가너무높습니다" * 3 + " end"
     lines, whole = text.lines(line, columns=24, most_lines=100)

@@ -13,7 +13,7 @@ from crashlens.rules.model import Rule
 from crashlens.scan.envelope import peel, strip_unprinted
 from crashlens.scan.member import Member
 from crashlens.scan.records import Hit, RecordReader
-from crashlens.schemas import CLOCKS, EVENTS, GPUS, STAMPS, STEPS
+from crashlens.schemas import CLOCKS, GPUS
 from crashlens.sources.event_rows import RowBuilder
 from crashlens.sources.format import Format
 from crashlens.sources.writer import TableWriter
@@ -59,16 +59,15 @@ def parse(member: Member, out: TableWriter) -> None:
     builder = RowBuilder(out.source_id, out.options)
     kept: dict[str, int] = {}
     dropped: dict[str, int] = {}
-    events: list[dict[str, object]] = []
-    steps: list[dict[str, object]] = []
+    rows: dict[str, list[dict[str, object]]] = {"events": [], "steps": [], "stamps": builder.stamps}
     for hit in _counted(reader.read(member.blocks()), kept, dropped):
         if isinstance(hit.rule, Rule):
-            events.append(builder.event(hit))
+            rows["events"].append(builder.event(hit))
         elif (row := builder.step(hit)) is not None:
-            steps.append(row)
-        if len(events) >= ROWS_PER_FRAME or len(steps) >= ROWS_PER_FRAME:
-            _flush(out, events, steps)
-    _flush(out, events, steps)
+            rows["steps"].append(row)
+        if max(map(len, rows.values())) >= ROWS_PER_FRAME:
+            _flush(out, rows)
+    _flush(out, rows)
     for rule_id, number in dropped.items():
         out.notice(f"{number:,} more records of {rule_id} were counted and not kept.")
     if reader.counts.dropped:
@@ -90,13 +89,12 @@ def _counted(hits: Iterator[Hit], kept: dict[str, int], dropped: dict[str, int])
         yield hit
 
 
-def _flush(out: TableWriter, events: list[dict[str, object]], steps: list[dict[str, object]]) -> None:
-    if events:
-        out.rows("events", _frame(events, EVENTS.polars()))
-        events.clear()
-    if steps:
-        out.rows("steps", _frame(steps, STEPS.polars()))
-        steps.clear()
+def _flush(out: TableWriter, rows: dict[str, list[dict[str, object]]]) -> None:
+    """Hand the rows over as frames, so that memory does not grow with the rows of a long log."""
+    for table, found in rows.items():
+        if found:
+            out.rows(table, _frame(found, out.schemas[table].polars()))
+            found.clear()
 
 
 def _frame(rows: list[dict[str, object]], schema: dict[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
@@ -129,7 +127,6 @@ def _write_clocks(builder: RowBuilder, out: TableWriter) -> None:
         if not placed and use.needed:
             out.notice(_unplaced(use.kind))
     out.rows("clocks", CLOCKS.frame(clocks))
-    out.rows("stamps", _frame(builder.stamps, STAMPS.polars()) if builder.stamps else STAMPS.empty())
     gpus = [
         {
             "gpu_key": gpu.gpu_key,
