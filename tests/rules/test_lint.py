@@ -34,9 +34,9 @@ def test_no_pattern_slows_down_behind_the_start_of_its_own_example(item: Rule | 
     def best(pattern: re.Pattern[str], line: str) -> float:
         times = []
         for _ in range(2):
-            begun = time.perf_counter()
+            begun = time.thread_time()
             pattern.search(line)
-            times.append(time.perf_counter() - begun)
+            times.append(time.thread_time() - begun)
         return min(times)
 
     for pattern in patterns_of(item):

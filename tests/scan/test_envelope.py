@@ -267,9 +267,9 @@ def test_peeling_is_linear_in_the_line(piece: str) -> None:
     def best(length: int) -> float:
         line, times = piece * (length // len(piece)), []
         for _ in range(3):
-            begun = time.perf_counter()
+            begun = time.thread_time()
             peel(line)
-            times.append(time.perf_counter() - begun)
+            times.append(time.thread_time() - begun)
         return min(times)
 
     assert best(32_000) < 0.05 + 9 * best(8_000)

@@ -149,9 +149,9 @@ def test_masking_is_linear(piece: str) -> None:
     def best(length: int) -> float:
         text, times = piece * (length // len(piece)), []
         for _ in range(3):
-            begun = time.perf_counter()
+            begun = time.thread_time()
             mask_secrets(text)
-            times.append(time.perf_counter() - begun)
+            times.append(time.thread_time() - begun)
         return min(times)
 
     assert best(40_000) < 0.05 + 9 * best(10_000)
