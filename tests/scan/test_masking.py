@@ -68,6 +68,12 @@ def test_no_secret_survives_in_any_place(text: str, frame: str) -> None:
     assert SECRET not in mask_secrets(frame.format(text))
 
 
+@pytest.mark.parametrize("times", [2, 3, 7])
+def test_secrets_glued_together_are_all_masked(times: int) -> None:
+    assert SECRET not in mask_secrets(f"{SECRET}@mail.example.org" * times)
+    assert SECRET not in mask_secrets(f"password={SECRET};" * times)
+
+
 @pytest.mark.parametrize(
     ("text", "masked"),
     [
