@@ -6,6 +6,7 @@ from crashlens.analysis.records import LogRecord, seconds_between, sort_key
 from crashlens.catalog.xids import xid
 from crashlens.timebase import order
 
+EARLY_OF_A_CLOCK = 50  # so many may share one time stamp, as the records of one fault do
 UNNUMBERED = 10_000  # a record without an Xid number says less than its twin with one
 NEVER_FIRST = 9  # rank of records that only report what another one did
 
@@ -64,14 +65,25 @@ def leading_record(records: list[LogRecord], *, skew_us: int) -> LogRecord:
     """
     best = min(first_cause_rank(record) for record in records)
     ranked = [record for record in records if first_cause_rank(record) == best]
+    early = _early(ranked)
     not_later = [
         one
-        for one in ranked
-        if not any(order(other.written, one.written, skew_us=skew_us) == "before" for other in ranked)
+        for one in early
+        if not any(order(other.written, one.written, skew_us=skew_us) == "before" for other in early)
     ]
     return min(
-        not_later or ranked, key=lambda record: (_is_child(record, ranked), record.xid or UNNUMBERED, sort_key(record))
+        not_later or ranked, key=lambda record: (_is_child(record, early), record.xid or UNNUMBERED, sort_key(record))
     )
+
+
+def _early(records: list[LogRecord]) -> list[LogRecord]:
+    """The first records of every clock: a later one of the same clock cannot stand before them."""
+    by_clock: dict[str | None, list[LogRecord]] = {}
+    for record in sorted(records, key=sort_key):
+        own = by_clock.setdefault(record.written.clock_id, [])
+        if len(own) < EARLY_OF_A_CLOCK:
+            own.append(record)
+    return [record for own in by_clock.values() for record in own]
 
 
 def _is_child(record: LogRecord, others: list[LogRecord]) -> bool:

@@ -14,6 +14,10 @@ _COPIED = (
 )  # fmt: skip
 
 
+Kind = tuple[str, int | None]
+_CANDIDATES = 4  # one per kind of clock: of one clock the first by its own time is the only one that can be first
+
+
 @dataclass(frozen=True, slots=True)
 class LogRecord:
     """One row of `events`.
@@ -63,9 +67,39 @@ def log_records(events: pl.DataFrame, sources: pl.DataFrame) -> list[LogRecord]:
     return [_record(row, paths) for row in rows]
 
 
+def thin_out(records: list[LogRecord], *, most_of_a_kind: int) -> tuple[list[LogRecord], dict[Kind, int]]:
+    """Of each kind of record of each source the first and the last ones by time, so that a flood costs no more.
+
+    Args:
+        records: All records.
+        most_of_a_kind: How many are kept of one rule, Xid and source: four fifths the first, the rest the last.
+
+    Returns:
+        The kept records in their order, and per rule and Xid how many were left out.
+    """
+    groups: dict[tuple[int, Kind], list[LogRecord]] = {}
+    for record in records:
+        groups.setdefault((record.source_id, kind_of(record)), []).append(record)
+    dropped: set[int] = set()
+    left_out: dict[Kind, int] = {}
+    for (_, kind), own in groups.items():
+        if len(own) > most_of_a_kind:
+            last = most_of_a_kind // 5
+            ordered = sorted(own, key=sort_key)
+            gone = ordered[most_of_a_kind - last : len(ordered) - last]
+            dropped.update(map(id, gone))
+            left_out[kind] = left_out.get(kind, 0) + len(gone)
+    return [record for record in records if id(record) not in dropped], left_out
+
+
+def kind_of(record: LogRecord) -> Kind:
+    """Rule and Xid number."""
+    return record.rule_id, record.xid
+
+
 def earliest(records: list[LogRecord], *, skew_us: int) -> LogRecord | None:
     """The record that began before every other one, or the only one; None where the order does not show it."""
-    for candidate in records:
+    for candidate in sorted(records, key=sort_key)[:_CANDIDATES]:
         if all(
             other is candidate or order(candidate.began, other.began, skew_us=skew_us) == "before" for other in records
         ):

@@ -76,9 +76,12 @@ def _joined(
             (n for n, (case, _) in enumerate(told) if any(r is relation.first for r in case.records)), None
         )  # fmt: skip
         if relation is not None and at is not None:
-            same = [r for r in scene.records if _tells_of(r.place, application, gpu_findings[at].cause)]
+            cause = gpu_findings[at].cause
+            ours = [r for r in scene.records if r.source_id in hang.run.sources]
+            same = [r for r in ours if _tells_of(r.place, application, cause)]
             gpu_findings[at] = attach(scene, hang, relation, gpu_findings[at], own=[*told[at][0].records, *same])
-            application = [finding for finding in application if finding.cause != gpu_findings[at].cause]
+            merged = {record.place for record in same}
+            application = [f for f in application if f.cause != cause or not _covered(f, merged)]
             continue
         at = None if relation is None else next(
             (n for n, f in enumerate(application) if any(e.place == relation.first.place for e in f.evidence)), None

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from crashlens.analysis.records import LogRecord, log_records, sort_key
+from crashlens.analysis.records import Kind, LogRecord, kind_of, log_records, sort_key, thin_out
 from crashlens.analysis.relations import Context, Relation, find_relations
 from crashlens.analysis.runs import Run, find_runs
 from crashlens.catalog.thresholds import threshold
@@ -20,6 +20,7 @@ UNNAMED = "of "  # a GPU that its source gives no name is called by the file: "G
 BY_INDEX = "index "
 MOST_NAMED = 3  # GPUs named in a sentence
 MOST_EVIDENCE = 14  # lines shown per finding; the rest is counted
+MOST_RECORDS_OF_A_KIND = 500  # of one rule, Xid and source; more of them add a count, not a conclusion
 MOST_COUNTER = 4
 MOST_OF_A_KIND: dict[Role, int] = {"first": 1, "context": 3, "counter": 4, "downstream": 2}  # of one rule
 
@@ -44,6 +45,7 @@ class Scene:
         relations: Known sequences found among them.
         context: What relations were judged with.
         device_names: What a GPU is called, by gpu_key.
+        left_out: How many records of a kind were too many to be judged one by one.
     """
 
     lang: str
@@ -53,6 +55,7 @@ class Scene:
     relations: list[Relation]
     context: Context
     device_names: dict[str, str]
+    left_out: dict[Kind, int]
 
     def when(self, record: LogRecord) -> str:
         """The time of a record as a phrase, or that it is unknown."""
@@ -91,7 +94,7 @@ def build_scene(tables: Tables, rule_set: RuleSet, *, lang: str) -> Scene:
         rule_set: The rules whose sequences are looked for.
         lang: Language of the sentences.
     """
-    records = log_records(tables.events, tables.sources)
+    records, left_out = thin_out(log_records(tables.events, tables.sources), most_of_a_kind=MOST_RECORDS_OF_A_KIND)
     pci_by_gpu = _column_by_gpu(tables.gpus, "pci_bus_id")
     runs = find_runs(records, pci_by_gpu)
     context = Context(
@@ -103,7 +106,8 @@ def build_scene(tables: Tables, rule_set: RuleSet, *, lang: str) -> Scene:
         step_slack_us=round(threshold("step_after_slack_s").value * 1e6),
     )
     relations = find_relations(records, rule_set.sequences, context)
-    return Scene(lang, tables, records, runs, relations, context, _device_names(tables, context.device_by_gpu))
+    names = _device_names(tables, context.device_by_gpu)
+    return Scene(lang, tables, records, runs, relations, context, names, left_out)
 
 
 def evidence_of(record: LogRecord, role: Role, note: str = "") -> Evidence:
@@ -131,7 +135,8 @@ def evidence_list(scene: Scene, first: LogRecord | None, parts: list[Part]) -> t
             kept[part.role].append(part)
     chosen_parts = [*kept["first"], *kept["context"], *kept["counter"][:MOST_COUNTER], *kept["downstream"]]
     shown = [evidence_of(*part) for part in chosen_parts[:MOST_EVIDENCE]]
-    left = len(ordered) - len(shown)
+    kinds_told = {kind_of(part.record) for part in ordered}
+    left = len(ordered) - len(shown) + sum(scene.left_out.get(kind, 0) for kind in kinds_told)
     if left > 0 and shown:
         last = shown[-1]
         more = say(scene.lang, "words", "more_lines", number=left)

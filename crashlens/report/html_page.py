@@ -39,6 +39,7 @@ def html_page(document: Document) -> str:
         f'<!doctype html>\n<html lang="{escaped(document.meta.lang)}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="generator" content="crashlens">\n'
         f"<title>{escaped(document.meta.title)}</title>\n<style>\n{_style()}</style>\n</head>\n<body>\n<main>\n"
         f"{_header(document, labels)}\n{nav}\n" + "\n".join(body) + "\n</main>\n</body>\n</html>\n"
     )

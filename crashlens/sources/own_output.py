@@ -4,7 +4,6 @@ _MARKS = (  # a file with all marks of one row is ours
     (b'"crashlens.findings/1"',),
     (b'"crashlens.case/1"',),
     (b'name="generator" content="crashlens',),
-    (b"<!doctype html>", b".chip.supported {", b".evidence.first {"),  # the style of the HTML report
     (b'<div class="crashlens"><style>',),  # one output, saved as HTML
     (b"# crashlens report",),
     (b"application/vnd.crashlens.",),

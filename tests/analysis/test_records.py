@@ -5,7 +5,15 @@ from pathlib import Path
 import pytest
 
 import crashlens as cl
-from crashlens.analysis.records import LogRecord, earliest, log_records, order_of, seconds_between, sort_key
+from crashlens.analysis.records import (
+    LogRecord,
+    earliest,
+    log_records,
+    order_of,
+    seconds_between,
+    sort_key,
+    thin_out,
+)
 
 SECOND = 1_000_000
 WAIT = (
@@ -76,3 +84,17 @@ def test_without_a_stamp_nothing_is_ordered(tmp_path: Path) -> None:
     assert order_of(first, second, skew_us=0) == "unordered"
     assert seconds_between(first.written, second.written) is None
     assert [r.place.line for r in sorted([second, first], key=sort_key)] == [1, 2]
+
+
+def test_of_a_flood_the_first_and_the_last_records_are_kept_whatever_their_line(tmp_path: Path) -> None:
+    stamps = [f"2026-10-01T09:00:{second:02d}.000000+00:00" for second in (*range(10, 20), *range(10))]
+    flood = records(tmp_path, kern=[XID.format(at=at, xid=13) for at in stamps])
+    other = tmp_path / "other"
+    other.mkdir()
+    one = records(other, kern=[XID.format(at="2026-10-01T09:00:59+00:00", xid=94)])
+    kept, left_out = thin_out([*flood, *one], most_of_a_kind=5)
+    assert [record.written.utc_us for record in kept if record.xid == 13] == [
+        record.written.utc_us for record in (flood[9], *flood[10:14])
+    ]
+    assert left_out == {("kernel.xid", 13): 15}
+    assert [record.xid for record in kept].count(94) == 1
