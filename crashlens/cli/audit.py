@@ -10,6 +10,7 @@ from pathlib import Path
 from crashlens.cli.inputs import Subparsers, add_input_options, check_year, zones_from
 from crashlens.errors import NoSuchInputError
 from crashlens.report.audit import run_audit
+from crashlens.report.quick_import import pass_over_grammar
 from crashlens.report.templates import template
 from crashlens.timebase import Window, find_zone
 
@@ -53,6 +54,7 @@ def run_audit_command(options: argparse.Namespace) -> int:
         )
     window = Window.parse(options.window, tz=zones.get("*")) if options.window else None
     made = datetime.now(UTC).replace(microsecond=0)
+    pass_over_grammar()
     result = run_audit(
         template("audit_ko" if options.lang == "ko" else "audit"),
         {

@@ -17,6 +17,7 @@ from nbformat import NotebookNode
 from traitlets import default
 
 from crashlens.errors import ReportError
+from crashlens.report.quick_import import KERNEL_PROGRAM
 
 _MOST_ERROR_CHARACTERS = 400
 
@@ -25,7 +26,7 @@ class _ThisInterpreter(KernelSpecManager):
     """Knows one kernel: ipykernel under the interpreter that runs now, whatever kernels are installed."""
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
-        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        argv = [sys.executable, "-c", KERNEL_PROGRAM, "-f", "{connection_file}"]
         return KernelSpec(argv=argv, display_name=kernel_name, language="python")
 
 
