@@ -61,10 +61,24 @@ class LogRecord:
 
 
 def log_records(events: pl.DataFrame, sources: pl.DataFrame) -> list[LogRecord]:
-    """Every event in the order of source and line, as objects."""
+    """Every event in the order of source and line, as objects.
+
+    One machine has one name: where `node7` and exactly one `node7.some.domain` both occur, the long form is shortened.
+    """
     paths = dict(zip(sources["source_id"].to_list(), sources["path"].to_list(), strict=True))
+    short = _short_names(set(events["host"].drop_nulls().to_list()))
     rows = events.sort("source_id", "line", "n").iter_rows(named=True)
-    return [_record(row, paths) for row in rows]
+    return [_record(row | {"host": short.get(row["host"], row["host"])}, paths) for row in rows]
+
+
+def _short_names(hosts: set[str]) -> dict[str, str]:
+    """Long host names whose short form occurs too and belongs to no other long name; addresses are left alone."""
+    long_forms: dict[str, list[str]] = {}
+    for host in hosts:
+        short, dot, _ = host.partition(".")
+        if dot and not short.isdigit():
+            long_forms.setdefault(short, []).append(host)
+    return {names[0]: short for short, names in long_forms.items() if len(names) == 1 and short in hosts}
 
 
 def thin_out(records: list[LogRecord], *, most_of_a_kind: int) -> tuple[list[LogRecord], dict[Kind, int]]:

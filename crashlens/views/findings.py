@@ -188,7 +188,7 @@ def _unit(unit: str) -> str:
 def _card(item: Finding, lang: str, show_tz: str) -> str:
     words = labels(lang)
     chip = html.element("span", html.text(words[item.verdict]), f"chip cl-{item.verdict}")
-    head = html.text(" ".join(part for part in (item.id, title(item.cause, lang=lang)) if part)) + chip
+    head = html.text(" ".join(part for part in (item.id, title(item.cause, lang=lang)) if part)) + " " + chip
     parts = [html.element("p", head, "head"), html.element("p", html.text(item.summary))]
     if item.causal:
         parts.append(html.element("p", html.text(item.causal), "causal"))

@@ -98,3 +98,19 @@ def test_of_a_flood_the_first_and_the_last_records_are_kept_whatever_their_line(
     ]
     assert left_out == {("kernel.xid", 13): 15}
     assert [record.xid for record in kept].count(94) == 1
+
+
+@pytest.mark.parametrize(
+    ("hosts", "names"),
+    [
+        (("node7", "node7.cluster.local"), ("node7", "node7")),  # two forms of one name
+        (("node7.cluster.local", "node8"), ("node7.cluster.local", "node8")),  # the short form does not occur
+        (("node7.a", "node7.b", "node7"), ("node7.a", "node7.b", "node7")),  # two machines share the short form
+        (("10.0.0.7", "10"), ("10.0.0.7", "10")),  # an address is no name
+    ],
+)
+def test_one_machine_has_one_name(tmp_path: Path, hosts: tuple[str, ...], names: tuple[str, ...]) -> None:
+    lines = [
+        f"2026-10-01T09:08:2{n}+00:00 {host} kernel: NVRM: Xid (PCI:0000:9b:00): 94, x" for n, host in enumerate(hosts)
+    ]
+    assert tuple(record.host for record in records(tmp_path, kern=lines)) == names
