@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import zip_longest
 
 from crashlens.report.blocks import Column, Document, FindingList, Grid, Heading, Meta, Mono, Note, Picture, Prose
 from crashlens.report.fields import moment_text
@@ -53,11 +54,13 @@ def lay_out(document: Document, text: TypstText, *, unreadable: frozenset[str] =
         parts.append(_legend(labels, text) if any(block.findings for block in findings) else "")
     pictures: dict[str, bytes] = {}
     number = 0
-    for block in document.blocks:
+    for block, after in zip_longest(document.blocks, document.blocks[1:]):
         if isinstance(block, Heading):
             parts.append(f"#heading(level: {block.level}, {text.heading(block.text)})")
         elif isinstance(block, Prose):
-            parts.append(f"#{render_markdown(block.tokens, text, labels)}")
+            words = render_markdown(block.tokens, text, labels)
+            # A picture or table that moves to the next page takes the words above it along, and they their heading.
+            parts.append(f"#block(sticky: true, {words})" if isinstance(after, Picture | Grid) else f"#{words}")
         elif isinstance(block, Note):
             parts.append(_note(block, labels, text))
         elif isinstance(block, Mono):
@@ -68,7 +71,7 @@ def lay_out(document: Document, text: TypstText, *, unreadable: frozenset[str] =
             name = f"picture{len(pictures)}.{block.kind}"
             pictures[name] = svg_shown(block.data.decode(), text).encode() if block.kind == "svg" else block.data
             parts.append(_picture(block, name, labels, text, readable=name not in unreadable))
-        else:
+        elif block is not None:
             for finding in block.findings:
                 parts.append(render_finding(finding, block, number, text, labels))
                 number += 1
