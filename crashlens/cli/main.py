@@ -12,6 +12,7 @@ from crashlens.errors import CrashlensError
 
 COULD_NOT = 2
 INTERRUPTED = 130
+SHOW_TRACE = "CRASHLENS_TRACE"  # environment variable: show where a fault of crashlens itself happened
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,6 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return COULD_NOT
     except OSError as error:
         print(f"crashlens: {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
+        return COULD_NOT
+    except Exception as error:
+        if os.environ.get(SHOW_TRACE):
+            raise
+        print(f"crashlens: a fault of crashlens itself: {type(error).__name__}: {error}", file=sys.stderr)
+        print(f"Run it again with {SHOW_TRACE}=1 and report what it prints.", file=sys.stderr)
         return COULD_NOT
     return status
 

@@ -77,7 +77,7 @@ def _read_member(member: Member, out: TableWriter) -> dict[str, object]:
         chosen, confidence = (None, 0.0) if kind else _choose(head)
         state, why = _verdict(member, kind, head, chosen)
         if state == "read" and chosen is not None:
-            chosen.parse(member, out)
+            _parse(chosen, member, out)
             nul = head.count(b"\x00")
             if member.leading_nul:
                 out.notice(f"It starts with {member.leading_nul:,} NUL bytes: what stood there is lost.")
@@ -104,6 +104,18 @@ def _read_member(member: Member, out: TableWriter) -> dict[str, object]:
         "lines_error_like": out.error_like,
         "rules_digest": shipped_rules().digest,
     }
+
+
+def _parse(chosen: Format, member: Member, out: TableWriter) -> None:
+    try:
+        chosen.parse(member, out)
+    except OSError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a parser, ours or another package's, must not cost the other files
+        member.complete = False
+        out.notice(f"The parser {chosen.name} failed on it ({type(error).__name__}: {error}); please report this.")
+        if member.sha256 is None:
+            member.digest()
 
 
 def _verdict(member: Member, kind: str | None, head: bytes, chosen: Format | None) -> tuple[str, str]:

@@ -179,6 +179,23 @@ def test_an_os_error_inside_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.usefixtures("folder")
+def test_a_fault_of_our_own_shows_its_trace_only_when_asked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("no width")
+
+    monkeypatch.setattr("crashlens.cli.scan.read", broken)
+    status, out, err = run("scan", "kern.log")
+    assert (status, out) == (2, "")
+    assert err.splitlines() == [
+        "crashlens: a fault of crashlens itself: ZeroDivisionError: no width",
+        "Run it again with CRASHLENS_TRACE=1 and report what it prints.",
+    ]
+    monkeypatch.setenv("CRASHLENS_TRACE", "1")
+    with pytest.raises(ZeroDivisionError):
+        run("scan", "kern.log")
+
+
+@pytest.mark.usefixtures("folder")
 def test_an_interrupt_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt

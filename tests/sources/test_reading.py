@@ -15,7 +15,11 @@ from hypothesis import strategies as st
 
 import crashlens as cl
 from crashlens.errors import NoSuchInputError, UnknownTimeZoneError
+from crashlens.scan.member import Member
 from crashlens.schemas import Tables
+from crashlens.sources import parsers, reading
+from crashlens.sources.format import Format
+from crashlens.sources.writer import TableWriter
 
 OOM = "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB"
 
@@ -128,6 +132,25 @@ def test_a_file_that_fails_while_it_is_read_is_one_row() -> None:
     (row,) = cl.read(memory).sources.to_dicts()
     assert row["state"] == "not_read"
     assert len(row["notices"]) == 1
+
+
+def test_a_parser_that_fails_costs_its_own_file_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def parse(_member: Member, _out: TableWriter) -> None:
+        raise ZeroDivisionError("no width")
+
+    mine = Format("mine", "a format of another package", lambda head: float(head.startswith(b"MINE")), parse, ())
+    monkeypatch.setattr(reading, "formats", lambda: (mine, *parsers.SHIPPED))
+    (tmp_path / "a.mine").write_text("MINE\n")
+    (tmp_path / "b.log").write_text(
+        "2026-10-01T09:08:25+00:00 node7 kernel: NVRM: Xid (PCI:0000:9b:00): 79, pid=1, x\n"
+    )
+    case = cl.read(tmp_path)
+    assert case.sources.select("state", "notices").rows()[0] == (
+        "partly_read",
+        ["The parser mine failed on it (ZeroDivisionError: no width); please report this."],
+    )
+    assert case.sources["sha256"][0] == hashlib.sha256(b"MINE\n").hexdigest()
+    assert case.events["xid"].to_list() == [79]
 
 
 def test_what_is_left_out_of_a_folder_is_a_row(tmp_path: Path) -> None:
