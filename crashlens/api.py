@@ -186,7 +186,7 @@ class Case(CaseData):
 
     def _conclude(self, lang: str) -> tuple[Finding, ...]:
         if lang not in self._concluded:
-            self._concluded[lang] = conclude(self._tables, shipped_rules(), lang=lang)
+            self._concluded[lang] = conclude(self._tables, shipped_rules(), uncut=self.tables, lang=lang)
         return self._concluded[lang]
 
 

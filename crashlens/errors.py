@@ -38,15 +38,17 @@ class UnknownTimeZoneError(CrashlensError, ValueError):
 
     def __init__(self, name: str, *, given_by: str, known: Iterable[str]) -> None:
         self.known = tuple(sorted(known))
-        closest = get_close_matches(name, self.known, n=3, cutoff=0.5)
+        # An abbreviation has no close name: MST and HST look like KST and are half a world away from it.
+        looks_alike = "/" in name or name.upper() != name
+        closest = get_close_matches(name, self.known, n=3, cutoff=0.5) if looks_alike else []
+        use = f'Use tz="{closest[0]}"' if closest else 'Use a place, such as tz="Asia/Seoul"'
         super().__init__(
             f'"{name}" is not a time zone known here; nothing was read.',
             facts=[
                 ("given by", given_by),
                 ("known", f"{', '.join(closest) or 'no close name'} (of {len(self.known)}: error.known)"),
             ],
-            way_out=f'Use tz="{closest[0] if closest else "Europe/Berlin"}", or leave it out: local times then keep '
-            "their order inside each file only.",
+            way_out=f"{use}, or leave it out: local times then keep their order inside each file only.",
         )
 
 

@@ -209,7 +209,7 @@ def _moment(given: datetime | str, tz: str | None) -> datetime:
         raise WindowError(
             "A time of the window has no zone; nothing was cut.",
             facts=[("given", str(given))],
-            way_out=f"Write {moment.isoformat()}Z for UTC, or give tz=.",
+            way_out=f"Write {moment.isoformat()}Z for UTC, or say which zone it is in (tz=, --tz).",
         )
     try:
         return moment.astimezone(UTC)

@@ -48,7 +48,8 @@ hour.samples.group_by("gpu_key").agg(pl.col("sm_clock_mhz").median(), pl.col("gp
 # %% [markdown]
 # ## What was not collected?
 #
-# A missing signal leaves its question open, and the table says what would collect it.
+# A missing signal leaves its question open, and the table says what can still be said without it. `case.what_to_collect()` lists the
+# commands that would collect it.
 
 # %% Coverage
 case.coverage()

@@ -46,8 +46,14 @@ def test_os_errors_of_ours_print_the_message_and_no_number() -> None:
 def test_a_zone_without_any_close_name_still_has_a_way_out() -> None:
     error = errors.UnknownTimeZoneError("%%%", given_by="tz", known=["Asia/Seoul", "Europe/Berlin"])
     assert "no close name (of 2: error.known)" in str(error)
-    assert 'Use tz="Europe/Berlin"' in str(error)
+    assert 'Use a place, such as tz="Asia/Seoul"' in str(error)
     assert error.known == ("Asia/Seoul", "Europe/Berlin")
+
+
+def test_an_abbreviation_is_not_mended_into_another_zone() -> None:
+    known = ["Asia/Seoul", "EST", "HST", "MST"]
+    assert "no close name" in str(errors.UnknownTimeZoneError("KST", given_by="--tz KST", known=known))
+    assert 'Use tz="Asia/Seoul"' in str(errors.UnknownTimeZoneError("asia/seoul", given_by="tz", known=known))
 
 
 def test_a_faulty_data_file_carries_all_its_faults() -> None:

@@ -50,6 +50,27 @@ def place(finding: Finding) -> tuple[str, int] | None:
     return None if at is None else (Path(at.source).name, at.line)
 
 
+def test_hot_a_window_after_the_start_still_knows_which_process_is_which_rank() -> None:
+    # train.log says at 06:12 that pid 48213 is rank 5; the window of docs/guide.md begins two hours later.
+    cut = cl.read(HOT, tz="UTC").window("2026-10-01T08:20:00Z/2026-10-01T09:20:00Z")
+    assert [(f.cause, f.verdict, f.causal is not None) for f in cut.findings()] == [
+        ("gpu_hardware.uncorrectable_ecc", "supported", True),
+        ("thermal.slowdown", "supported", False),
+    ]
+
+
+def test_hot_a_window_without_any_record_says_where_the_records_are() -> None:
+    cut = cl.read(HOT, tz="UTC").window("2026-11-01T00:00:00Z/2026-11-02T00:00:00Z")
+    for lang, words in (("en", "No dated record of the input lies in the window"), ("ko", "구간 안에 있는 것이 없다")):
+        [only] = cut.findings(lang=lang)
+        assert (only.cause, only.verdict) == ("unknown.insufficient_evidence", "undecided")
+        assert words in only.summary
+        assert "2026-10-01 06:12:22 UTC" in only.summary  # the first line of train.log
+    shown = repr(cut.scope()) + str(cut.scope())
+    assert "none in the window" in shown
+    assert "none read" not in shown
+
+
 def test_hot_the_memory_error_of_rank_5_explains_the_timeouts() -> None:
     found = findings(HOT)
     assert [(f.cause, f.verdict) for f in found] == [

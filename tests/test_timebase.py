@@ -166,7 +166,7 @@ def test_text_without_an_offset_is_read_in_the_given_zone() -> None:
             (
                 "A time of the window has no zone; nothing was cut.\n"
                 "  given  2026-10-01T10:00:00\n"
-                "Write 2026-10-01T10:00:00Z for UTC, or give tz=."
+                "Write 2026-10-01T10:00:00Z for UTC, or say which zone it is in (tz=, --tz)."
             ),
         ),
         (

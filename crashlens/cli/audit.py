@@ -10,6 +10,7 @@ from pathlib import Path
 from crashlens.cli.inputs import Subparsers, add_input_options, check_year, zones_from
 from crashlens.errors import NoSuchInputError
 from crashlens.report.audit import run_audit
+from crashlens.report.files import check_evidence_is_kept
 from crashlens.report.quick_import import pass_over_grammar
 from crashlens.report.templates import template
 from crashlens.timebase import Window, find_zone
@@ -31,13 +32,22 @@ def add_audit(commands: Subparsers) -> None:
     audit.add_argument("--title", default="", help="title of the document")
     audit.add_argument("--client", default="", help="whom it is written for")
     audit.add_argument(
-        "--window", default="", metavar="START/END", help="ISO 8601 window; local times are read in --tz"
+        "--window",
+        default="",
+        metavar="START/END",
+        help="only this stretch of time, its end not included, such as 2026-10-01T08:20/2026-10-01T09:20; "
+        "times without an offset are read in --tz",
     )
-    audit.add_argument("--show-tz", default="UTC", metavar="ZONE", help="time zone of the times shown (UTC)")
+    audit.add_argument(
+        "--show-tz",
+        default="UTC",
+        metavar="ZONE",
+        help="time zone of the times in tables and charts (UTC); sentences say UTC",
+    )
     audit.add_argument("--lang", choices=("en", "ko"), default="en", help="language of the sentences (en)")
     audit.add_argument("--html", type=Path, metavar="FILE", help="write it as one HTML page too")
     audit.add_argument("--keep-notebook", type=Path, metavar="FILE", help="write the executed notebook too")
-    audit.add_argument("--force", action="store_true", help="replace outputs that are there already")
+    audit.add_argument("--force", action="store_true", help="replace earlier outputs; evidence is never replaced")
     audit.set_defaults(run=run_audit_command)
 
 
@@ -52,6 +62,8 @@ def run_audit_command(options: argparse.Namespace) -> int:
             f"{missing[0]!r} is not there; nothing was read.",
             way_out="Check the path, or give the folder with the logs.",
         )
+    outputs = [path for path in (options.output, options.html, options.keep_notebook) if path is not None]
+    check_evidence_is_kept(outputs, options.paths)
     window = Window.parse(options.window, tz=zones.get("*")) if options.window else None
     made = datetime.now(UTC).replace(microsecond=0)
     pass_over_grammar()

@@ -17,9 +17,10 @@ def add_input_options(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="ZONE|GLOB=ZONE",
-        help="time zone of local times, for all sources or for those that match a glob; may be given several times",
+        help="zone of times that are written without one, such as Asia/Seoul; for all sources, or for the files that "
+        "match a glob ('*.csv=UTC'); may be given several times",
     )
-    command.add_argument("--year", type=int, metavar="YYYY", help="year of the first time that states none")
+    command.add_argument("--year", type=int, metavar="YYYY", help="year of the first time that is written without one")
 
 
 def zones_from(given: list[str]) -> dict[str, str]:

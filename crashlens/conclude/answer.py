@@ -1,6 +1,7 @@
 """All questions asked, and their findings put in order of importance."""
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from crashlens.analysis.bursts import first_cause_rank
@@ -12,7 +13,7 @@ from crashlens.conclude.clocks_power import conclude_clocks_power
 from crashlens.conclude.collective import Hang, attach, causal_relation, conclude_hang, find_hangs
 from crashlens.conclude.gpu_records import GpuCase, conclude_gpu_case, find_gpu_cases, independent_incidents
 from crashlens.conclude.scene import Scene, build_scene
-from crashlens.conclude.wording import compose, say
+from crashlens.conclude.wording import clock_text, compose, say
 from crashlens.findings import MOST_FINDINGS, Finding, Place
 from crashlens.rules.model import RuleSet
 from crashlens.schemas import Tables
@@ -29,15 +30,16 @@ _VERDICTS = ("supported", "consistent", "undecided", "benign")
 _ENDED = "communication."
 
 
-def conclude(tables: Tables, rule_set: RuleSet, *, lang: str) -> tuple[Finding, ...]:
+def conclude(tables: Tables, rule_set: RuleSet, *, uncut: Tables, lang: str) -> tuple[Finding, ...]:
     """Every finding of a case, most important first, at most eight, numbered.
 
     Args:
         tables: Tables, cut to the window.
         rule_set: The rules that made the events.
+        uncut: The same tables, all of them: who is who is often said long before the window.
         lang: Language of the sentences: en | ko.
     """
-    scene = build_scene(tables, rule_set, lang=lang)
+    scene = build_scene(tables, rule_set, uncut=uncut, lang=lang)
     hangs = find_hangs(scene)
     cases = find_gpu_cases(scene)
     told = [(case, conclude_gpu_case(scene, case)) for case in cases]
@@ -47,7 +49,7 @@ def conclude(tables: Tables, rule_set: RuleSet, *, lang: str) -> tuple[Finding, 
     several = independent_incidents(scene, cases)
     findings += [several] if several is not None else []
     if not findings:
-        findings = [_nothing(scene)]
+        findings = [_nothing(scene, uncut)]
     ordered = sorted(findings, key=lambda finding: _importance(finding, weights))
     kept = ordered[:MOST_FINDINGS]
     return tuple(replace(_said_in(lang, finding), id=f"F-{number:02d}") for number, finding in enumerate(kept, 1))
@@ -152,7 +154,14 @@ def _first_notice(row: dict[str, Any], lang: str) -> str:
     return in_language(row["notices"][0], lang).rstrip(".") if row["notices"] else str(row["state"])
 
 
-def _nothing(scene: Scene) -> Finding:
+def _dated(tables: Tables) -> list[datetime]:
+    """First and last UTC time of the rows that a window cuts; empty where it holds none."""
+    frames = (tables.events, tables.samples, tables.metrics, tables.steps)
+    ends = [end for frame in frames for end in (frame["time_utc"].min(), frame["time_utc"].max())]
+    return [end for end in ends if isinstance(end, datetime)]
+
+
+def _nothing(scene: Scene, uncut: Tables) -> Finding:
     sources = scene.tables.sources
     read = sources.filter(sources["state"].is_in(["read", "partly_read"]))
     if not read.height:
@@ -169,6 +178,12 @@ def _nothing(scene: Scene) -> Finding:
             first_event=None,
             evidence=(),
         )
+    if not _dated(scene.tables) and (dated := _dated(uncut)):
+        values = {"first": clock_text(min(dated)), "last": clock_text(max(dated))}
+        return compose(
+            scene.lang, "outside_window", "unknown.insufficient_evidence", "undecided", values,
+            first_event=None, evidence=(),
+        )  # fmt: skip
     values = {
         "read": read.height,
         "matched": int(read["lines_matched"].sum()),

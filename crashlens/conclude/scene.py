@@ -16,6 +16,7 @@ from crashlens.rules.model import RuleSet
 from crashlens.schemas import Tables
 from crashlens.timebase import Instant, Window, from_us, to_us
 
+_IDENTITY = "identity.rank"
 UNNAMED = "of "  # a GPU that its source gives no name is called by the file: "GPU of smi.csv"
 BY_INDEX = "index "
 MOST_NAMED = 3  # GPUs named in a sentence
@@ -86,17 +87,19 @@ class Scene:
         return tuple(dict.fromkeys(name for name in names if name and not name.startswith(UNNAMED)))
 
 
-def build_scene(tables: Tables, rule_set: RuleSet, *, lang: str) -> Scene:
+def build_scene(tables: Tables, rule_set: RuleSet, *, uncut: Tables, lang: str) -> Scene:
     """The scene of one answer.
 
     Args:
         tables: Tables, cut to the window.
         rule_set: The rules whose sequences are looked for.
+        uncut: All tables. Lines that name the processes of a run count from outside the window too: they say who is
+            who, not what happened.
         lang: Language of the sentences.
     """
     records, left_out = thin_out(log_records(tables.events, tables.sources), most_of_a_kind=MOST_RECORDS_OF_A_KIND)
     pci_by_gpu = _column_by_gpu(tables.gpus, "pci_bus_id")
-    runs = find_runs(records, pci_by_gpu)
+    runs = find_runs([*_named_outside(tables, uncut), *records], pci_by_gpu)
     context = Context(
         runs=runs,
         device_by_gpu=_proven_devices(tables.gpus),
@@ -164,6 +167,13 @@ def hosts_of(records: list[LogRecord]) -> tuple[str, ...]:
 def used(*names: str) -> tuple[Threshold, ...]:
     """Thresholds by name, for a finding that used them."""
     return tuple(threshold(name) for name in names)
+
+
+def _named_outside(tables: Tables, uncut: Tables) -> list[LogRecord]:
+    """Lines outside the window that name a process of a run."""
+    key = ["source_id", "line", "n"]
+    named = uncut.events.filter(pl.col("topic") == _IDENTITY).join(tables.events, on=key, how="anti")
+    return log_records(named, uncut.sources)
 
 
 def _column_by_gpu(gpus: pl.DataFrame, column: str) -> dict[str, str]:

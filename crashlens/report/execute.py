@@ -5,7 +5,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -20,6 +20,7 @@ from crashlens.errors import ReportError
 from crashlens.report.quick_import import KERNEL_PROGRAM
 
 _MOST_ERROR_CHARACTERS = 400
+_WAKE_S = 0.2
 
 
 class _ThisInterpreter(KernelSpecManager):
@@ -49,6 +50,7 @@ def execute_notebook(notebook: NotebookNode, *, folder: Path, progress: Callable
 
     Raises:
         ReportError: A cell failed, or the kernel could not start or died.
+        KeyboardInterrupt: Ctrl-C; the kernel was stopped.
     """
     titles = cell_titles(notebook)
     numbers = {at: n for n, at in enumerate((at for at, title in titles.items() if title), start=1)}
@@ -69,22 +71,40 @@ def execute_notebook(notebook: NotebookNode, *, folder: Path, progress: Callable
         )
         try:
             # The kernel writes notices about itself to its error stream; they are kept for the case that it dies.
-            _wait(lambda: asyncio.run(client.async_execute(stderr=kernel_errors)))
+            _execute(client, kernel_errors)
         except CellExecutionError:
             raise _failed(notebook, titles) from None
         except (DeadKernelError, CellTimeoutError, RuntimeError, OSError) as error:
             raise _no_kernel(error, kernel_errors) from error
 
 
-def _wait(work: Callable[[], object]) -> None:
-    """Do `work`, which starts an event loop: in a thread of its own where one runs already, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        work()
-        return
+def _execute(client: NotebookClient, kernel_errors: IO[bytes]) -> None:
+    """Execute in a thread of its own, and stop the kernel when Ctrl-C interrupts the wait for it.
+
+    A notebook that calls us has an event loop in its thread already. In the main thread nbclient would take SIGINT for
+    itself, and its way to answer it ends in a failed assertion.
+    """
+    running: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = Future()
+
+    async def execute() -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            running.set_result((asyncio.get_running_loop(), task))
+        await client.async_execute(stderr=kernel_errors)
+
     with ThreadPoolExecutor(max_workers=1) as thread:
-        thread.submit(work).result()
+        done = thread.submit(lambda: asyncio.run(execute()))
+        try:
+            # The signal may reach another thread: this one must wake up now and then to see it.
+            while wait([done], timeout=_WAKE_S).not_done:
+                pass
+            done.result()
+        except KeyboardInterrupt:
+            client.shutdown_kernel = "immediate"
+            loop, task = running.result()
+            if not done.done():
+                loop.call_soon_threadsafe(task.cancel)
+            raise
 
 
 def cell_titles(notebook: NotebookNode) -> dict[int, str]:

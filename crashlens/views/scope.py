@@ -69,7 +69,7 @@ def scope_view(tables: Tables, window: Window | None, show_tz: str, *, lang: str
         *([] if recognised else [(words["reading"], sentences("case", lang)["nothing"])]),
         (words["window"], span(window.start, window.end, show_tz) if window else words["no_window"]),
         (words["files"], words["files_value"].format(**counts)),
-        (words["evidence"], _evidence(seen, show_tz, lang)),
+        (words["evidence"], _evidence(seen, window, show_tz, lang)),
     ]
     if seen.unplaced:
         unplaced = words["unplaced_value"].format(count=f"{seen.unplaced:,}", total=f"{seen.total:,}")
@@ -77,19 +77,19 @@ def scope_view(tables: Tables, window: Window | None, show_tz: str, *, lang: str
     rows += [
         (words["hosts"], ", ".join(_hosts(tables)) or None),
         (words["gpus"], _gpus(tables, lang)),
-        *_telemetry(tables, lang),
-        (words["steps"], _count(tables.steps["step"].drop_nulls().n_unique(), lang)),
-        (words["events"], _count(tables.events.height, lang)),
+        *_telemetry(tables, window, lang),
+        (words["steps"], _count(tables.steps["step"].drop_nulls().n_unique(), window, lang)),
+        (words["events"], _count(tables.events.height, window, lang)),
         (words["show_tz"], show_tz),
     ]
     columns = (Shown(words["item"], width=1), Shown(words["value"], width=3))
     return Table(words["title"], words["caption"], columns, tuple(rows), lang=lang)
 
 
-def _evidence(seen: Extent, show_tz: str, lang: str) -> str:
+def _evidence(seen: Extent, window: Window | None, show_tz: str, lang: str) -> str:
     words = sentences("scope", lang)
     if seen.start is None or seen.end is None:
-        return words["no_evidence"]
+        return words["none_dated_in_window" if window else "no_evidence"]
     return words["evidence_value"].format(start=moment(seen.start, show_tz), end=moment(seen.end, show_tz))
 
 
@@ -110,17 +110,17 @@ def _gpus(tables: Tables, lang: str) -> str | None:
     return sentences("scope", lang)["gpus_value"].format(count=chosen["device"].n_unique(), models=stated)
 
 
-def _telemetry(tables: Tables, lang: str) -> list[tuple[str, str | None]]:
+def _telemetry(tables: Tables, window: Window | None, lang: str) -> list[tuple[str, str | None]]:
     words = sentences("scope", lang)
     clock = pl.coalesce(pl.col("time_utc").dt.epoch("us"), "clock_us")
     apart = tables.samples.sort("gpu_key", clock).select(apart=clock.diff().over("gpu_key"))["apart"].drop_nulls()
     usual, longest = apart.filter(apart > 0).median(), apart.max()
-    count = _count(tables.samples.height, lang)
+    count = _count(tables.samples.height, window, lang)
     if not isinstance(usual, (int, float)) or not isinstance(longest, (int, float)):
         return [(words["samples"], words["samples_unpaced"].format(count=count))]
     paced = words["samples_value"].format(count=count, cadence=duration(usual / 1e6))
     return [(words["samples"], paced), (words["gap"], duration(longest / 1e6))]
 
 
-def _count(count: int, lang: str) -> str:
-    return number(count) if count else sentences("scope", lang)["none_read"]
+def _count(count: int, window: Window | None, lang: str) -> str:
+    return number(count) if count else sentences("scope", lang)["none_in_window" if window else "none_read"]

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from crashlens.cli import main
 Run = Callable[..., tuple[int, str, str]]
 XID = "2026-10-01T09:08:25.830749+00:00 node7 kernel: NVRM: Xid (PCI:0000:9b:00): 94, pid=48213, name=python3, Ch 00000008\n"
 STEP = "2026-10-01T10:00:0{0}Z rank=0 INFO step 10{0} loss 2.11 tokens/s 41200\n"
+HERE_FIRST = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 COMMAND = [sys.executable, "-c", "import sys; from crashlens.cli import main; sys.exit(main())"]
 
 
@@ -110,6 +112,8 @@ def test_one_readable_file_among_bad_ones_is_enough(run: Run) -> None:
         ),
         (("audit", "kern.log", "-o", "a.pdf", "--window", "2026-10-01T10:00:00/2026-10-01T11:00:00"), "has no zone"),
         (("audit", "kern.log", "-o", "run.log"), "run.log"),
+        (("audit", "kern.log", "-o", "kern.log", "--force"), "part of the evidence"),
+        (("audit", ".", "-o", "a.pdf", "--html", "run.log", "--force"), "part of the evidence"),
         (("audit", "kern.log", "-o", "a.pdf", "--html", "run.log"), "run.log"),
     ],
 )
@@ -204,6 +208,20 @@ def test_an_interrupt_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     status, out, err = run("scan", "kern.log")
     assert (status, out) == (130, "")
     assert len(err.splitlines()) == 1
+
+
+def test_ctrl_c_stops_a_running_audit_at_once(folder: Path) -> None:
+    command = [*COMMAND, "audit", "kern.log", "-o", "a.pdf"]
+    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, env=HERE_FIRST) as audit:
+        assert audit.stderr is not None
+        assert "Reading the evidence" in audit.stderr.readline()
+        audit.send_signal(signal.SIGINT)
+        said = audit.stderr.read()
+    assert audit.returncode == 130
+    assert said.endswith("crashlens: interrupted; nothing was written.\n")
+    assert "Traceback" not in said
+    assert "Listing rules" not in said, "it ran to its end"
+    assert not (folder / "a.pdf").exists()
 
 
 def test_the_version_is_that_of_the_distribution(run: Run) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from crashlens.errors import MissingExtraError, NoSuchInputError, OutputExistsError, ReportError
 from crashlens.report.audit import AuditResult, run_audit
+from crashlens.report.files import check_evidence_is_kept
 
 TEMPLATE = """# %% [markdown]
 # # Audit
@@ -116,10 +117,21 @@ def test_outputs_are_checked_before_anything_runs(tmp_path: Path) -> None:
         audit(tmp_path, {"unknown_parameter": 1}, html=tmp_path / "a.html")
     with pytest.raises(ReportError, match="same name"):
         audit(tmp_path, {}, keep_notebook=tmp_path / "a.pdf")
-    for out in (tmp_path / "none" / "a.pdf", tmp_path):
-        with pytest.raises(ReportError, match="cannot be written"):
+    for out, why in ((tmp_path / "none" / "a.pdf", "none: not there"), (tmp_path, "is a folder")):
+        with pytest.raises(ReportError, match=why):
             audit(tmp_path, {}, out=out)
     assert (tmp_path / "a.html").read_text(encoding="utf-8") == "mine"
+
+
+def test_evidence_is_never_replaced_and_an_earlier_audit_may_be(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    log, old = tmp_path / "logs" / "kern.log", tmp_path / "logs" / "audit.pdf"
+    log.write_text("NVRM: Xid\n", encoding="utf-8")
+    old.write_bytes(b"%PDF-1.7\n")
+    for given in (str(log), str(tmp_path / "logs"), str(tmp_path / "other" / ".." / "logs")):
+        with pytest.raises(ReportError, match="part of the evidence"):
+            check_evidence_is_kept([old, log], [given])
+    check_evidence_is_kept([old, tmp_path / "logs" / "new.pdf", tmp_path / "a.pdf"], [str(tmp_path / "logs")])
 
 
 def test_an_existing_output_is_replaced_when_that_is_asked_for(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_times_that_are_not_placed_are_said(made) -> None:
     case = made.tables([made.sample(0, 0.0, placed=False)], sources=SOURCES[:1])
     text = case_text(case, made.coverage)
     assert "Time: no record could be placed in UTC." in text
-    assert "1 of 1 records keep their order inside their own file only; give tz= to place them." in text
+    assert "1 of 1 records keep their order inside their own file only; give tz= (--tz) to place them." in text
 
 
 def test_the_report_gets_it_as_a_table(made) -> None:
