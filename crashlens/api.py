@@ -178,7 +178,7 @@ class Case(CaseData):
 
     @cached_property
     def _coverage(self) -> pl.DataFrame:
-        return coverage(self._tables)
+        return coverage(self._tables, uncut=self.tables)
 
     @cached_property
     def _concluded(self) -> dict[str, tuple[Finding, ...]]:

@@ -1,6 +1,6 @@
 """What can these tables decide, and what can they not? One row per question and thing that would help to decide it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -26,6 +26,8 @@ COLUMNS: dict[str, pl.DataType] = {
     "collect_with_ko": pl.String(),
 }
 
+_OUTSIDE = "not_in_window"
+
 
 @dataclass(frozen=True, slots=True)
 class _State:
@@ -35,28 +37,30 @@ class _State:
     gpus_without: int | None = None
 
 
-def coverage(tables: Tables) -> pl.DataFrame:
+def coverage(tables: Tables, *, uncut: Tables) -> pl.DataFrame:
     """Which questions the tables can decide, and which signal is missing where they cannot.
 
     A signal is `ok` when every GPU has it and the share of samples with a value reaches `[enough]` of
     catalog/questions.toml; `partly` when there are values, but fewer. Without any value the state of its gaps stands
-    here (a GPU that wants a reset counts as `error`), or `not_collected` where no source has the column.
+    here (a GPU that wants a reset counts as `error`), or `not_collected` where no source has the column. What was
+    collected, but not in the window, is `not_in_window`: another window decides it, and no command is named.
 
     Args:
-        tables: All tables of a case.
+        tables: All tables of a case, cut to its window.
+        uncut: The same without a window.
 
     Returns:
         One row per question and need, in the order of catalog/questions.toml: `question`, `asks`, `signal`, `group`
-        (signals of one group stand in for each other), `state` (ok | partly | not_collected | not_supported |
-        unreadable | error), `share` (float, of samples or steps with a value; null for logs and where there are no
-        rows), `gpus_with` and `gpus_without` (null for what is not per GPU), `decidable` (yes | partly | no, of the
-        whole question), `leaves_open`, `still_possible`, `collect_with`; and `*_ko` twins of the sentences.
+        (signals of one group stand in for each other), `state` (ok | partly | not_in_window | not_collected |
+        not_supported | unreadable | error), `share` (float, of samples or steps with a value; null for logs and where
+        there are no rows), `gpus_with` and `gpus_without` (null for what is not per GPU), `decidable` (yes | partly |
+        no, of the whole question), `leaves_open`, `still_possible`, `collect_with`; and `*_ko` twins of the sentences.
 
     Source: decision table T10 of this project, as rows in catalog/questions.toml.
     """
     rows: list[dict[str, object]] = []
     for question in questions():
-        states = [_state(tables, item) for item in question.needs]
+        states = [_state_in_window(tables, uncut, item) for item in question.needs]
         decidable = _decidable(question, states)
         for item, state in zip(question.needs, states, strict=True):
             row: dict[str, object] = {
@@ -71,11 +75,11 @@ def coverage(tables: Tables) -> pl.DataFrame:
                 "decidable": decidable,
                 "leaves_open": question.leaves_open,
                 "still_possible": question.still_possible,
-                "collect_with": item.collect_with,
+                "collect_with": None if state.state == _OUTSIDE else item.collect_with,
                 "asks_ko": question.asks_ko,
                 "leaves_open_ko": question.leaves_open_ko,
                 "still_possible_ko": question.still_possible_ko,
-                "collect_with_ko": item.collect_with_ko,
+                "collect_with_ko": None if state.state == _OUTSIDE else item.collect_with_ko,
             }
             rows.append(row)
     return pl.DataFrame(rows, schema=COLUMNS, orient="row")
@@ -92,6 +96,13 @@ def _decidable(question: Question, states: list[_State]) -> str:
     if any(best[group] not in ("ok", "partly") for group in deciding):
         return "no"
     return "yes" if all(state == "ok" for state in best.values()) else "partly"
+
+
+def _state_in_window(tables: Tables, uncut: Tables, item: Need) -> _State:
+    state = _state(tables, item)
+    if state.state == "not_collected" and _state(uncut, item).state in ("ok", "partly"):
+        return replace(state, state=_OUTSIDE)
+    return state
 
 
 def _state(tables: Tables, item: Need) -> _State:

@@ -3,7 +3,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from crashlens.analysis.coverage import coverage
+from crashlens.analysis import coverage as coverage_of
 from crashlens.catalog.questions import questions
 from crashlens.catalog.signals import samples_schema
 from crashlens.scan.member import Member
@@ -20,6 +20,10 @@ def tables(**rows: list[dict[str, object]]) -> Tables:
 
 def sample(gpu: str, **signals: object) -> dict[str, object]:
     return {"source_id": 1, "line": 2, "gpu_key": gpu, **signals}
+
+
+def coverage(cut: Tables, *, uncut: Tables | None = None) -> pl.DataFrame:
+    return coverage_of.coverage(cut, uncut=uncut or cut)
 
 
 def of(frame: pl.DataFrame, question: str, signal: str) -> dict[str, object]:
@@ -116,3 +120,11 @@ def test_real_h100_run_names_what_it_lacks(shared: Path) -> None:
     assert {"sm_clock_mhz", "enforced_power_limit_w", "memory_temperature_c", "step_time_s", "tokens_per_s"} <= missing
     assert of(got, "thermal", "clocks_event_reasons")["state"] == "ok"
     assert (decided(got)["thermal"], decided(got)["power"], decided(got)["throughput"]) == ("partly", "partly", "no")
+
+
+def test_what_stands_outside_the_window_was_collected() -> None:
+    whole = tables(samples=[sample("a", sm_clock_mhz=1980.0)])
+    found = coverage(tables(), uncut=whole).filter(pl.col("signal") == "sm_clock_mhz")
+    assert set(found["state"]) == {"not_in_window"}
+    assert found["collect_with"].null_count() == found.height > 0
+    assert set(coverage(tables()).filter(pl.col("signal") == "sm_clock_mhz")["state"]) == {"not_collected"}

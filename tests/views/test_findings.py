@@ -44,7 +44,7 @@ def test_text_says_everything_a_finding_holds(made) -> None:
         "  Next checks",
         "    - Is the inlet warm?",
         "      $ ipmitool sdr",
-        "      If it fits: above 35 C",
+        "      Expect: above 35 C",
         "      Otherwise: look at the fans",
         "  Thresholds used: longest_gap_cadences = 3 (uncalibrated)",
         "  Rules: kernel.xid",

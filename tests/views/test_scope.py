@@ -13,7 +13,7 @@ def test_the_scope_says_what_the_conclusions_rest_on(made) -> None:
     assert table.rows == (
         ("Window asked for", "2026-10-01 08:00:00 UTC / 2026-10-01 08:10:00 UTC (10 min)"),
         ("Files", "2 read, 1 read in part, 0 not read, 0 skipped"),
-        ("Evidence in UTC", "2026-10-01 08:00:00 UTC to 2026-10-01 08:00:55 UTC"),
+        ("Dated evidence", "2026-10-01 08:00:00 UTC to 2026-10-01 08:00:55 UTC"),
         ("Hosts", "node07"),
         ("GPUs", "2 (not stated)"),
         ("Telemetry samples", "10, one per GPU every 5 s"),
@@ -31,7 +31,7 @@ def test_what_is_not_placed_or_not_there_is_said(made) -> None:
     rows = dict(scope_view(case, None, "UTC").rows)
     assert rows["Reading"] == "Nothing was recognised in what was given; no conclusion can be drawn from it."
     assert rows["Window asked for"] == "none: everything that was read"
-    assert rows["Evidence in UTC"] == "no record could be placed in UTC"
+    assert rows["Dated evidence"] == "no record could be placed in UTC"
     assert rows["Records not placed in UTC"] == "1 of 1; they keep their order inside their own file only"
     assert rows["Hosts"] is None
     assert rows["Log records"] == "none read"
