@@ -103,6 +103,7 @@ SOURCES = Schema(
         Column("notices", pl.List(pl.String), "What was wrong or left out, one sentence each"),
         Column("lines_matched", pl.UInt64, "Lines that a rule or parser turned into rows"),
         Column("lines_error_like", pl.UInt64, "Lines with an error word that no rule matched"),
+        Column("error_lines", pl.List(pl.UInt32), "The first of those lines"),
         Column("rules_digest", pl.String, "SHA-256 of the rule set used, first 16 characters"),
     ),
 )

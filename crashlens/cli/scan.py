@@ -7,6 +7,7 @@ import sys
 from crashlens.api import read
 from crashlens.cli.inputs import Subparsers, add_input_options, check_year, zones_from
 from crashlens.findings import exit_status
+from crashlens.views.visible import visible
 
 NOTHING_READABLE = 2
 _NOT_LOOKED_AT = {"not_read"}
@@ -31,7 +32,7 @@ def run_scan(options: argparse.Namespace) -> int:
     """Read, conclude, print."""
     zones = zones_from(options.tz)
     check_year(options.year)
-    case = read(options.paths, tz=zones or None, year=options.year)
+    case = read(options.paths, tz=zones or None, year=options.year, progress=_say_file)
     answer = case.answer(lang=options.lang)
     if options.format == "json":
         json.dump(answer.to_json(), sys.stdout, ensure_ascii=False, indent=1)
@@ -40,3 +41,9 @@ def run_scan(options: argparse.Namespace) -> int:
         print(case.answer_text(lang=options.lang))
     readable = case.sources.filter(~case.sources["state"].is_in(list(_NOT_LOOKED_AT))).height
     return exit_status(answer.findings) if readable else NOTHING_READABLE
+
+
+def _say_file(path: str) -> None:
+    """Name the file that is read, to a person who waits; a log of the command gets no such lines."""
+    if sys.stderr.isatty():
+        print(f"reading {visible(path)}", file=sys.stderr, flush=True)

@@ -13,7 +13,7 @@ from crashlens.conclude.clocks_power import conclude_clocks_power
 from crashlens.conclude.collective import Hang, attach, causal_relation, conclude_hang, find_hangs
 from crashlens.conclude.gpu_records import GpuCase, conclude_gpu_case, find_gpu_cases, independent_incidents
 from crashlens.conclude.scene import Scene, build_scene
-from crashlens.conclude.wording import clock_text, compose, say
+from crashlens.conclude.wording import clock_text, compose, listed, say
 from crashlens.findings import MOST_FINDINGS, Finding, Place
 from crashlens.rules.model import RuleSet
 from crashlens.schemas import Tables
@@ -28,6 +28,7 @@ _FAMILIES = (
 _LATER = {"gpu_hardware.row_remap_pending": 8.5, "gpu_hardware.reset_required": 8.6, "application.gpu_exception": 5.5}
 _VERDICTS = ("supported", "consistent", "undecided", "benign")
 _ENDED = "communication."
+MOST_PLACES = 5  # lines with an error word that are named one by one
 
 
 def conclude(tables: Tables, rule_set: RuleSet, *, uncut: Tables, lang: str) -> tuple[Finding, ...]:
@@ -189,7 +190,12 @@ def _nothing(scene: Scene, uncut: Tables) -> Finding:
         "matched": int(read["lines_matched"].sum()),
         "error_like": int(read["lines_error_like"].sum()),
     }
-    return compose(
+    finding = compose(
         scene.lang, "insufficient_evidence", "unknown.insufficient_evidence", "undecided", values,
         first_event=None, evidence=(),
     )  # fmt: skip
+    places = [f"{row['path']}:{line}" for row in read.iter_rows(named=True) for line in row["error_lines"] or ()]
+    if not places:
+        return finding
+    unread = say(scene.lang, "words", "error_lines", places=listed(scene.lang, places[:MOST_PLACES]))
+    return replace(finding, unknown=(unread, *finding.unknown))

@@ -20,6 +20,7 @@ REACH = 8 * 1024  # characters behind a literal that belong to its record, and a
 MOST_RECORDS_PER_SEGMENT = 16
 MOST_RECORDS_PER_LINE = 2**16 - 1  # what the column that numbers them can hold
 _BEFORE_QUOTE = {"", " ", "\t", "(", "[", "{", "=", ",", ":"}
+SHOWN_ERROR_LINES = 3  # of the lines with an error word that no rule claims, so many are named
 READ_ON_FACTOR = 8  # lines of other ranks that may stand between those of one record
 _GLUED = re.compile(r"(?<=[^\s\]:])(?=\[rank\d{1,6}\]:\[[IWEF])")
 
@@ -59,10 +60,18 @@ class _Open:
 
 @dataclass
 class LineCounts:
-    """What became of the lines of one source; `dropped` counts records beyond the most that one line may hold."""
+    """What became of the lines of one source.
+
+    Attributes:
+        matched: Lines that a rule claimed.
+        error_like: Lines with an error word that no rule claimed.
+        error_lines: The first of them.
+        dropped: Records beyond the most that one line may hold.
+    """
 
     matched: int = 0
     error_like: int = 0
+    error_lines: list[int] = field(default_factory=list[int])
     dropped: int = 0
 
 
@@ -112,6 +121,8 @@ class RecordReader:
                 self.counts.matched += 1
             elif any(word.decode() in text[0] for word in ERROR_WORDS):
                 self.counts.error_like += 1
+                if len(self.counts.error_lines) < SHOWN_ERROR_LINES:
+                    self.counts.error_lines.append(line)
             yield from found
             line += 1
         while self._open and at < len(data):

@@ -11,6 +11,7 @@ from fnmatch import fnmatch
 import polars as pl
 
 from crashlens.catalog.signals import samples_schema
+from crashlens.errors import NoSuchInputError
 from crashlens.rules.load import shipped_rules
 from crashlens.scan.masking import mask_secrets
 from crashlens.scan.member import Member
@@ -49,14 +50,17 @@ def read_tables(
     Raises:
         NoSuchInputError: A path is not there.
         UnknownTimeZoneError: A zone is not known here.
+        NoSuchInputError: A glob of `tz` fits no file.
     """
     zones = {"*": tz} if isinstance(tz, str) else dict(tz or {})
     for glob, zone in zones.items():
         find_zone(zone, f"tz[{glob!r}]" if not isinstance(tz, str) else "tz")
+    unused = {glob for glob in zones if glob != "*"}
     rows: list[dict[str, object]] = []
     frames: dict[str, list[pl.DataFrame]] = {}
     for source_id, entry in enumerate(walk(paths)):
         progress(entry.path)
+        unused -= {glob for glob in unused if _fits(entry.path, glob)}
         if isinstance(entry, LeftOut):
             rows.append(_left_out(source_id, entry))
             continue
@@ -64,6 +68,8 @@ def read_tables(
         rows.append(_read_member(entry, writer))
         for name, parts in writer.frames.items():
             frames.setdefault(name, []).extend(parts)
+    if unused:
+        raise _unused_zone(sorted(unused), zones, [str(row["path"]) for row in rows])
     schemas = table_schemas()
     tables = {name: pl.concat(frames[name]) if name in frames else schemas[name].empty() for name in Tables.names()}
     return Tables(**(tables | {"sources": schemas["sources"].frame(rows)}))
@@ -102,6 +108,7 @@ def _read_member(member: Member, out: TableWriter) -> dict[str, object]:
         "notices": [mask_secrets(text) for text in [*member.notices, *out.all_notices()]],
         "lines_matched": out.matched,
         "lines_error_like": out.error_like,
+        "error_lines": out.error_lines,
         "rules_digest": shipped_rules().digest,
     }
 
@@ -158,7 +165,20 @@ def _zone_from(out: TableWriter) -> str:
 
 
 def _zone_for(path: str, zones: Mapping[str, str]) -> str | None:
-    return next((zone for glob, zone in zones.items() if fnmatch(path, glob) or fnmatch(path, f"*/{glob}")), None)
+    return next((zone for glob, zone in zones.items() if _fits(path, glob)), None)
+
+
+def _fits(path: str, glob: str) -> bool:
+    return fnmatch(path, glob) or fnmatch(path, f"*/{glob}")
+
+
+def _unused_zone(globs: list[str], zones: Mapping[str, str], paths: list[str]) -> NoSuchInputError:
+    """A zone that fits no file is a typing error: its times would silently stay unplaced."""
+    return NoSuchInputError(
+        f"The time zone for {globs[0]!r} fits no file that was read; the case was not made.",
+        facts=[("given by", f"tz {globs[0]}={zones[globs[0]]}"), ("files", ", ".join(paths[:3]) or "none")],
+        way_out="Write a glob that fits one of the paths above, such as '*.log', or one zone for all.",
+    )
 
 
 def _left_out(source_id: int, entry: LeftOut) -> dict[str, object]:

@@ -34,6 +34,7 @@ class TableWriter:
         notices: Sentences about what was wrong or left out.
         matched: Lines that became rows.
         error_like: Lines with an error word that no rule claimed.
+        error_lines: The first of them.
     """
 
     source_id: int
@@ -43,6 +44,7 @@ class TableWriter:
     notices: list[str] = field(default_factory=list[str])
     matched: int = 0
     error_like: int = 0
+    error_lines: list[int] = field(default_factory=list[int])
     unread_lines: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     unread_count: int = 0
 

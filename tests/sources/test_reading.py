@@ -253,3 +253,20 @@ def test_a_local_time_is_placed_by_the_zone_that_was_given(tmp_path: Path) -> No
     row, case = source(tmp_path / "a.log", f"2026-10-01 12:00:00 n1 app[1]: {OOM}\n".encode(), tz="Asia/Seoul")
     assert case.events["time_utc"].to_list() == [datetime(2026, 10, 1, 3, 0, tzinfo=UTC)]
     assert (row["zone"], row["zone_from"]) == ("Asia/Seoul", "given")
+
+
+def test_a_zone_that_fits_no_file_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("2026-10-01 10:00:00 step 1 loss 2.0\n")
+    with pytest.raises(NoSuchInputError) as raised:
+        cl.read(tmp_path, tz={"nope*": "UTC", "*.log": "Asia/Seoul"})
+    assert "'nope*' fits no file" in str(raised.value)
+    assert str(raised.value).splitlines()[-1].startswith("Write a glob")
+
+
+def test_the_first_lines_with_an_unknown_error_word_are_named(tmp_path: Path) -> None:
+    lines = ["all fine", *["RuntimeError: boom"] * 5, "2026-10-01T10:00:00Z step 1 loss 2.0"]
+    (tmp_path / "a.log").write_text("\n".join(lines) + "\n")
+    case = cl.read(tmp_path)
+    assert case.sources.select("lines_error_like", "error_lines").rows() == [(5, [2, 3, 4])]
+    (finding,) = case.findings()
+    assert [f"{tmp_path.name}/a.log:{line}" in finding.unknown[0] for line in (2, 3, 4, 5)] == [True, True, True, False]

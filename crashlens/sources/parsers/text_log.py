@@ -75,6 +75,7 @@ def parse(member: Member, out: TableWriter) -> None:
     _write_clocks(builder, out)
     out.matched = reader.counts.matched
     out.error_like = reader.counts.error_like
+    out.error_lines = reader.counts.error_lines
     if not reader.counts.matched:
         out.notice("No rule matched a line of it.")
 
