@@ -159,7 +159,7 @@ def measure_power_headroom(samples: pl.DataFrame) -> pl.DataFrame:
         those with draw and enforced limit), `draw_to_limit_ratio` (float, median over them), `lowest_ratio`,
         `highest_ratio`, `power_draw_w` and `enforced_power_limit_w` (medians over capped samples),
         `enforced_to_default_ratio` (median over all samples; below 1 somebody lowered the limit),
-        `highest_enforced_w` and `highest_default_w` (over all samples), `source_id`, `first_line` (first capped sample).
+        `highest_enforced_w`, `highest_default_w` (over all samples), `source_id`, `first_line` (first capped sample).
         Ratios are null where a limit was not collected.
 
     Raises:

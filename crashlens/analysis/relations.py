@@ -232,7 +232,7 @@ def _compare(one: str | None, others: set[str | None]) -> Identity:
 
 
 def _hosts_fit(one: LogRecord, other: LogRecord) -> bool:
-    return one.host is None or other.host is None or one.host == other.host
+    return _same_host(one.host, other.host)
 
 
 def _step_after(first: LogRecord, then: LogRecord, _run: Run | None, _member: Member | None, context: Context) -> bool:
@@ -241,14 +241,23 @@ def _step_after(first: LogRecord, then: LogRecord, _run: Run | None, _member: Me
 
 
 def _started_again(first: LogRecord, then: LogRecord, run: Run | None, member: Member | None, context: Context) -> bool:
-    """Whether the rank that `first` concerns (any rank, where none is known) had a new process before `then`."""
+    """Whether the rank that `first` concerns (any rank, where none is known) was running between `first` and `then`.
+
+    A new process of it, or another communicator that it joined, shows that.
+    """
     skew_us = context.skew_us
     return run is not None and any(
         order(first.written, other.seen, skew_us=skew_us) == "before"
         and order(other.seen, then.written, skew_us=skew_us) == "before"
-        for other in run.restarted
-        if (member is None or (other.rank == member.rank and other.pid != member.pid)) and other.pid != first.pid
+        for other in run.joined
+        if (member is None and other.pid != first.pid)
+        or (member is not None and other.rank == member.rank)
+        or (other.pid is not None and other.pid == first.pid and _same_host(other.host, first.host))
     )
+
+
+def _same_host(one: str | None, other: str | None) -> bool:
+    return one is None or other is None or one == other
 
 
 _CHECKS: dict[str, Callable[[LogRecord, LogRecord, Run | None, Member | None, Context], bool]] = {

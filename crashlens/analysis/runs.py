@@ -4,12 +4,13 @@ A run is what one job log tells about, or several logs whose NCCL communicators 
 NCCL's init lines (world communicator: the largest one) and from launchers that print rank and pid together.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from crashlens.analysis.records import LogRecord
 from crashlens.findings import Place
 from crashlens.timebase import Instant, order
 
+_UNTOLD = -1  # a smaller communicator numbers its ranks anew
 _RUN_TOPICS = ("communication.", "identity.rank", "application.", "gpu.memory", "gpu.cuda_error", "process.")
 
 
@@ -34,6 +35,7 @@ class Run:
         sources: Sources whose records belong to it.
         members: Its processes by rank; of a rank that was started again, the first one.
         starts: Further processes of the ranks that were started again, one list per further start.
+        joined: Every time that a process completed a communicator or was new; of a smaller one the rank is not told.
         world_size: Number of ranks, where a line says so.
         unplaced: Processes that a smaller communicator names. Those that the largest one does not name too are of a
             start with fewer ranks.
@@ -42,6 +44,7 @@ class Run:
     sources: set[int] = field(default_factory=set[int])
     members: dict[int, Member] = field(default_factory=dict[int, Member])
     starts: list[list[Member]] = field(default_factory=list[list[Member]])
+    joined: list[Member] = field(default_factory=list[Member])
     unplaced: set[int] = field(default_factory=set[int])
     world_size: int | None = None
 
@@ -154,29 +157,35 @@ def _add_member(run: Run, record: LogRecord, pci_by_gpu: dict[str, str]) -> None
     if record.rank is None:
         return
     size = int(record.fields.get("world_size", 0)) or None
+    pci_bus_id = pci_by_gpu.get(record.gpu_key) if record.gpu_key else None
+    member = Member(
+        record.rank, record.host, record.pid, pci_bus_id, record.place, record.written, record.fields.get("comm_id")
+    )
+    known_pid = run.member_with_pid(record.pid, record.host)
+    if known_pid is None or record.fields.get("phase") == "COMPLETE":
+        smaller = size is not None and run.world_size is not None and size < run.world_size
+        run.joined.append(replace(member, rank=_UNTOLD) if smaller else member)
     if size is not None and run.world_size is not None and size < run.world_size:
         # A smaller communicator numbers its ranks anew.
-        if record.pid is not None and run.member_with_pid(record.pid, record.host) is None:
+        if record.pid is not None and known_pid is None:
             run.unplaced.add(record.pid)
         return
     if size is not None and (run.world_size is None or size > run.world_size):
         run.unplaced |= {member.pid for member in run.processes() if member.pid is not None}
         run.members.clear()
         run.starts.clear()
+        run.joined = [*(replace(one, rank=_UNTOLD) for one in run.joined[:-1]), *run.joined[-1:]]
         run.world_size = size
-    pci_bus_id = pci_by_gpu.get(record.gpu_key) if record.gpu_key else None
     known = run.members.get(record.rank)
-    member = Member(
-        record.rank, record.host, record.pid, pci_bus_id, record.place, record.written, record.fields.get("comm_id")
-    )
     if known is None or (known.pid is None and record.pid is not None):
         run.members[record.rank] = member
-    elif record.pid is not None and run.member_with_pid(record.pid, record.host) is None:
+    elif record.pid is not None and known_pid is None:
         _add_start(run, member)
 
 
 def _merge(kept: Run, gone: Run) -> None:
     kept.sources |= gone.sources
+    kept.joined += gone.joined
     kept.unplaced |= gone.unplaced
     if (gone.world_size or 0) > (kept.world_size or 0):
         kept.members, kept.starts, kept.world_size = gone.members, gone.starts, gone.world_size

@@ -91,6 +91,7 @@ def _slowdown(scene: Scene, samples: pl.DataFrame, held: Held, story: str, cause
             "clock_drop_ratio",
             "least_samples",
             "longest_gap_cadences",
+            "throughput_drop_ratio",
             "lead_in_steps",
         ),
     )  # fmt: skip
@@ -114,7 +115,7 @@ def _power_cap(scene: Scene, samples: pl.DataFrame, held: Held) -> Finding:
     at_limit, below = threshold("power_cap_draw_ratio"), threshold("cap_below_limit_draw_ratio")
     if ratio is None or below.value <= ratio < at_limit.value:
         return _cap_undecided(scene, samples, held, headroom)
-    lowered = _lowered(samples, headroom) if ratio >= at_limit.value else {}
+    lowered = _lowered(scene, samples, headroom) if ratio >= at_limit.value else {}
     if lowered:
         return _lowered_limit(scene, samples, held, headroom, lowered)
     values: dict[str, object] = {
@@ -137,21 +138,27 @@ def _power_cap(scene: Scene, samples: pl.DataFrame, held: Held) -> Finding:
     )  # fmt: skip
 
 
-def _lowered(samples: pl.DataFrame, headroom: pl.DataFrame) -> dict[str, tuple[str, float]]:
+def _lowered(scene: Scene, samples: pl.DataFrame, headroom: pl.DataFrame) -> dict[str, tuple[str, float]]:
     """GPUs whose limit was clearly lower while they were capped than what it is compared with: that, and its watts.
 
     A limit that all samples share says nothing about whether it was lowered: then the cap is the ordinary state.
     """
     least = threshold("lowered_limit_ratio").value
-    everywhere: float | None = samples.select(pl.col("enforced_power_limit_w").max()).item()
+    models = dict(scene.tables.gpus.select("gpu_key", "model").iter_rows())
+    highest = dict(samples.group_by("gpu_key").agg(pl.col("enforced_power_limit_w").max()).iter_rows())
     found: dict[str, tuple[str, float]] = {}
     for row in headroom.iter_rows(named=True):
         limit: float | None = row["enforced_power_limit_w"]
+        alike = [watts for key, watts in highest.items() if watts and models.get(key) == models.get(row["gpu_key"])]
+        everywhere = max(alike, default=None)
         others = (("own", row["highest_enforced_w"]), ("default", row["highest_default_w"]), ("sisters", everywhere))
         above = next(((name, watts) for name, watts in others if limit and watts and limit < least * watts), None)
         if above is not None:
             found[row["gpu_key"]] = above
     return found
+
+
+_COMPARED = ("own", "default", "sisters")
 
 
 def _lowered_limit(
@@ -162,7 +169,9 @@ def _lowered_limit(
     capped = headroom.filter(pl.col("gpu_key").is_in(keys))
     clocks, throughput = _clock_effects(scene, samples, own), _throughput_effect(scene, own)
     worst = min(clocks, key=lambda effect: effect.ratio, default=None)
-    compared_with, watts = lowered[keys[0]]
+    compared_with, watts = min(lowered.values(), key=lambda entry: _COMPARED.index(entry[0]))
+    # Boards of two models may have two limits by design.
+    verdict = "consistent" if compared_with == "sisters" else "supported"
     values: dict[str, object] = {
         "gpus": scene.gpus_phrase([*keys]),
         "share": _share_of(lang, own),
@@ -173,14 +182,20 @@ def _lowered_limit(
         "throughput": _throughput_text(samples, throughput, scene, own),
     }
     return compose(
-        lang, "power_limit_lowered", "power.software_cap", "supported", values,
+        lang, "power_limit_lowered", "power.software_cap", verdict, values,
         first_event=None,
         evidence=_turn_evidence(scene, own, lead="context"),
         window=_window(own),
         devices=scene.devices([*keys]),
         effects=(*([worst] if worst else []), *([throughput] if throughput else [])),
         rule_ids=(_TURN,),
-        thresholds=used("power_cap_draw_ratio", "lowered_limit_ratio", "thermal_share_of_loaded", "lead_in_steps"),
+        thresholds=used(
+            "power_cap_draw_ratio",
+            "lowered_limit_ratio",
+            "thermal_share_of_loaded",
+            "throughput_drop_ratio",
+            "lead_in_steps",
+        ),
     )  # fmt: skip
 
 
@@ -366,6 +381,8 @@ def _throughput_text(samples: pl.DataFrame, effect: Effect | None, scene: Scene,
         "before": f"{effect.before:,.4g}" if effect.before < 100 else f"{effect.before:,.0f}",
         "after": f"{effect.after:,.4g}" if effect.after < 100 else f"{effect.after:,.0f}",
     }
+    if effect.ratio > threshold("throughput_drop_ratio").value:
+        return say(lang, "throughput_change", "no_drop", **values)
     lead_in = _lead_in(scene, samples, effect, held)
     if effect.interval is None:
         return say(lang, "throughput_change", "no_interval", **values) + lead_in
@@ -375,7 +392,7 @@ def _throughput_text(samples: pl.DataFrame, effect: Effect | None, scene: Scene,
 
 def _lead_in(scene: Scene, samples: pl.DataFrame, effect: Effect, held: Held) -> str:
     """That the run was already slow before the reason can have begun, or nothing. Source: decision table T6."""
-    if held.span_us is None or effect.ratio > threshold("throughput_drop_ratio").value:
+    if held.span_us is None:
         return ""
     at = samples.filter(pl.col("gpu_key").is_in(held.gpu_keys))["time_utc"].dt.timestamp("us")
     until_us = at.filter(at < held.span_us[0]).max()

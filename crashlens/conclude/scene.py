@@ -208,7 +208,7 @@ def _device_names(tables: Tables, devices: dict[str, str]) -> dict[str, str]:
 
 
 def _last_steps(tables: Tables, runs: list[Run], skew_us: int) -> dict[tuple[int, int], list[Instant]]:
-    """The last training step of each source, start of its run, and clock: whether one is later than a record is asked."""
+    """The last training step of each source, start of its run, and clock: is it later than a record?"""
     paths = dict(tables.sources.select("source_id", "path").iter_rows())
     found: dict[tuple[int, int], list[Instant]] = {}
     for (source_id,), rows in tables.steps.drop_nulls("clock_us").group_by("source_id", maintain_order=True):
