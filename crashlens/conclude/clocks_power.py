@@ -251,8 +251,16 @@ def _thermal_bits(lang: str, samples: pl.DataFrame) -> str:
 
 
 def _configured(scene: Scene, _samples: pl.DataFrame, held: Held) -> Finding:
+    return _setting(scene, held, "user_setting")
+
+
+def _sync_boost(scene: Scene, _samples: pl.DataFrame, held: Held) -> Finding:
+    return _setting(scene, held, "sync_boost")
+
+
+def _setting(scene: Scene, held: Held, story: str) -> Finding:
     return compose(
-        scene.lang, "user_setting", "clocks.user_setting", "supported",
+        scene.lang, story, "clocks.user_setting", "supported",
         {"gpus": scene.gpus_phrase(list(held.gpu_keys)), "share": _percent(max(held.shares_of("share"), default=None))},
         first_event=None,
         evidence=_turn_evidence(scene, held, lead="context"),
@@ -284,7 +292,7 @@ _CONCLUDE: tuple[tuple[str, Callable[[Scene, pl.DataFrame, Held], Finding]], ...
     ("ambiguous", _ambiguous),
     ("power_cap", _power_cap),
     ("configured", _configured),
-    ("sync_boost", _configured),
+    ("sync_boost", _sync_boost),
 )
 
 
