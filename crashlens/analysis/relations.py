@@ -167,7 +167,9 @@ def _relate(sequence: Sequence, first: LogRecord, then: tuple[LogRecord, ...], c
     ordered = order(first.began, earliest.began, skew_us=context.skew_us)
     gap_s = seconds_between(first.began, earliest.began)
     member = concerned_member(first, run, context, concerns=sequence.concerns) if run else None
-    against = tuple(check for check in sequence.against if _CHECKS[check](first, earliest, run, member, context))
+    open_ = ordered != "after" and (gap_s is None or gap_s <= sequence.within_s)  # else nothing need speak against it
+    checks = sequence.against if open_ else ()
+    against = tuple(check for check in checks if _CHECKS[check](first, earliest, run, member, context))
     relation = Relation(
         sequence=sequence,
         first=first,

@@ -10,6 +10,7 @@ from crashlens.analysis.records import LogRecord
 from crashlens.findings import Place
 from crashlens.timebase import Instant, order
 
+MOST_STARTS = 8  # told apart; a crash loop holds hundreds, and as many findings are not shown
 _UNTOLD = -1  # a smaller communicator numbers its ranks anew
 _RUN_TOPICS = ("communication.", "identity.rank", "application.", "gpu.memory", "gpu.cuda_error", "process.")
 
@@ -37,6 +38,7 @@ class Run:
         starts: Further processes of the ranks that were started again, one list per further start.
         joined: Every time that a process completed a communicator or was new; of a smaller one the rank is not told.
         world_size: Number of ranks, where a line says so.
+        start_by_line: Starts told before, since every relation asks for them.
         unplaced: Processes that a smaller communicator names. Those that the largest one does not name too are of a
             start with fewer ranks.
     """
@@ -47,6 +49,7 @@ class Run:
     joined: list[Member] = field(default_factory=list[Member])
     unplaced: set[int] = field(default_factory=set[int])
     world_size: int | None = None
+    start_by_line: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int], repr=False)
 
     @property
     def restarted(self) -> list[Member]:
@@ -66,7 +69,13 @@ class Run:
 
     def start_of(self, place: Place, written: Instant, *, skew_us: int) -> int:
         """The start that printed a line: 0 the first one; by line where its source names the start, else by time."""
-        return sum(_printed_after(place, written, members, skew_us) for members in self.starts)
+        if not self.starts:
+            return 0
+        key = (place.source, place.line)
+        if key not in self.start_by_line:
+            told = self.starts[:MOST_STARTS]
+            self.start_by_line[key] = sum(_printed_after(place, written, members, skew_us) for members in told)
+        return self.start_by_line[key]
 
     def hosts(self) -> set[str]:
         """Hosts of its members."""
