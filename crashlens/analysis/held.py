@@ -38,6 +38,11 @@ class Held:
         return [row[column] for row in self.shares if row[column] is not None]
 
     @property
+    def never_loaded(self) -> bool:
+        """Whether the source tells load and none of these GPUs was ever loaded: then nothing was held back."""
+        return all(_never_loaded(row) for row in self.shares)
+
+    @property
     def largest_share(self) -> float | None:
         """The largest share over the GPUs, of loaded samples where load is known."""
         return max(self.shares_of("loaded_share") or self.shares_of("share"), default=None)
@@ -76,7 +81,8 @@ def find_held(
     Args:
         samples: Rows of the `samples` table of one source.
         loaded_utilization_ratio: From this utilization on a sample counts as loaded, 0 to 1.
-        least_share: Share of loaded samples (of all, where load is unknown) from which a class counts, 0 to 1.
+        least_share: Share of loaded samples (of all, where there is none or load is unknown) from which a class counts,
+            0 to 1. GPUs that were never loaded are named only where no loaded one has the class.
         longest_gap_cadences: A gap longer than so many usual distances ends an interval.
 
     Returns:
@@ -92,9 +98,12 @@ def find_held(
     enough = shares.filter((pl.col("set") > 0) & (pl.coalesce("loaded_share", "share") >= least_share))
     held: list[Held] = []
     for (name,), rows in enough.sort("reason_class").group_by("reason_class", maintain_order=True):
-        own = stretches.filter((pl.col("reason_class") == name) & pl.col("gpu_key").is_in(rows["gpu_key"].to_list()))
+        loaded = [row for row in rows.iter_rows(named=True) if not _never_loaded(row)]
+        told = tuple(loaded or rows.iter_rows(named=True))
+        keys = [row["gpu_key"] for row in told]
+        own = stretches.filter((pl.col("reason_class") == name) & pl.col("gpu_key").is_in(keys))
         utc = own.height > 0 and own["start_utc"].null_count() == 0
-        held.append(Held(str(name), tuple(rows.iter_rows(named=True)), _span(own, utc=utc), utc))
+        held.append(Held(str(name), told, _span(own, utc=utc), utc))
     return held
 
 
@@ -119,6 +128,32 @@ def measure_throughput(steps: pl.DataFrame, held: Held, *, by: Resampling) -> Me
     if not held.utc or not steps.height:
         return None
     return _measured(throughput_series(steps).drop_nulls("time_utc"), held, by)
+
+
+def measure_lead_in(steps: pl.DataFrame, held: Held, *, until_us: int, lead_in_steps: int) -> float | None:
+    """Throughput of the last steps before the reason can have begun, relative to that of the steps before them.
+
+    Args:
+        steps: The `steps` table.
+        held: What held the GPUs back.
+        until_us: The last sample without the reason, on the scale of the span: it may have begun right after it.
+        lead_in_steps: How many steps count as the last ones.
+
+    Returns:
+        Median over median, or None where there are not twice as many steps before that sample.
+    """
+    if not held.utc or not steps.height:
+        return None
+    series = throughput_series(steps).drop_nulls("time_utc")
+    value = series.filter(pl.col("time_utc").dt.timestamp("us") <= until_us)["value"]
+    if len(value) < 2 * lead_in_steps:
+        return None
+    last, before = value.tail(lead_in_steps).median(), value.head(len(value) - lead_in_steps).median()
+    return float(last) / float(before) if isinstance(last, float) and isinstance(before, float) and before else None
+
+
+def _never_loaded(row: dict[str, Any]) -> bool:
+    return row["loaded_by"] is not None and not row["loaded_samples"]
 
 
 def _measured(series: pl.DataFrame, held: Held, by: Resampling) -> Measured | None:

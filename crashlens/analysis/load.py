@@ -158,8 +158,9 @@ def measure_power_headroom(samples: pl.DataFrame) -> pl.DataFrame:
         One row per GPU, sorted by key: `gpu_key` (str), `capped_samples` (uint32, power cap set), `samples` (uint32,
         those with draw and enforced limit), `draw_to_limit_ratio` (float, median over them), `lowest_ratio`,
         `highest_ratio`, `power_draw_w` and `enforced_power_limit_w` (medians over capped samples),
-        `enforced_to_default_ratio` (median over all samples; below 1 somebody lowered the limit), `source_id`,
-        `first_line` (first capped sample). Ratios are null where a limit was not collected.
+        `enforced_to_default_ratio` (median over all samples; below 1 somebody lowered the limit),
+        `highest_enforced_w`, `highest_default_w` (over all samples), `source_id`, `first_line` (first capped sample).
+        Ratios are null where a limit was not collected.
 
     Raises:
         MissingColumnError: A column is absent; see `coverage`.
@@ -183,6 +184,8 @@ def measure_power_headroom(samples: pl.DataFrame) -> pl.DataFrame:
             power_draw_w=pl.col("power_draw_w").filter(capped).median(),
             enforced_power_limit_w=enforced.filter(capped).median(),
             enforced_to_default_ratio=pl.when(default > 0).then(enforced / default).median(),
+            highest_enforced_w=enforced.max(),
+            highest_default_w=default.max(),
             source_id=pl.first("source_id"),
             first_line=pl.col("line").filter(capped).first(),
         )

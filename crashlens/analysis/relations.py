@@ -4,6 +4,7 @@ An identity is equal, unknown or different. *Different* forbids the relation; a 
 order is that of the beginnings: a wait began `ran_ms` before its record was written.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -52,7 +53,7 @@ class Context:
         runs: Runs of the case.
         device_by_gpu: Proven device of each gpu_key, where one is.
         pci_by_gpu: PCI bus id of each gpu_key.
-        steps_by_source: Instants of the training steps of each source.
+        last_steps: Instants of the last training steps, by source and start of its run.
         skew_us: Clock skew assumed between machines, microseconds.
         step_slack_us: A step so much later than a record was made after it.
     """
@@ -60,9 +61,17 @@ class Context:
     runs: list[Run]
     device_by_gpu: dict[str, str]
     pci_by_gpu: dict[str, str]
-    steps_by_source: dict[int, list[Instant]]
+    last_steps: dict[tuple[int, int], list[Instant]]
     skew_us: int
     step_slack_us: int
+
+    def steps_of(self, record: LogRecord) -> list[Instant]:
+        """The last steps of the start of a run that printed `record`: what a later start did says nothing about it."""
+        run = run_of(record, self.runs)
+        if run is None:
+            return self.last_steps.get((record.source_id, 0), [])
+        start = run.start_of(record.place, record.written, skew_us=self.skew_us)
+        return [step for source_id in sorted(run.sources) for step in self.last_steps.get((source_id, start), ())]
 
 
 def find_relations(records: list[LogRecord], sequences: tuple[Sequence, ...], context: Context) -> list[Relation]:
@@ -100,23 +109,27 @@ def compare_gpus(one: LogRecord, other: LogRecord, context: Context) -> Identity
     return "equal" if context.pci_by_gpu.get(one.gpu_key) == context.pci_by_gpu.get(other.gpu_key) else "different"
 
 
-def concerned_member(record: LogRecord, run: Run, context: Context) -> Member | None:
-    """The process of `run` that `record` concerns, by process id, else by GPU."""
+def concerned_member(record: LogRecord, run: Run, context: Context, *, concerns: str) -> Member | None:
+    """The process of `run` that `record` concerns, by process id, else by GPU; `concerns` as in `Sequence`."""
     by_pid = run.member_with_pid(record.pid, record.host)
     if by_pid is not None:
         return by_pid
     pci_bus_id = context.pci_by_gpu.get(record.gpu_key) if record.gpu_key else None
-    return run.member_on_gpu(pci_bus_id, record.host) if record.pid is None else None
+    return run.member_on_gpu(pci_bus_id, record.host) if record.pid is None or concerns == "gpu" else None
 
 
-def compare_with_run(record: LogRecord, run: Run, others: tuple[LogRecord, ...], context: Context) -> Identity:
+def compare_with_run(
+    record: LogRecord, run: Run, others: tuple[LogRecord, ...], context: Context, *, concerns: str
+) -> Identity:
     """Whether `record` concerns a process of `run`: unknown where neither its process nor its GPU is named."""
     if record.source_id in run.sources and record.gpu_key is None:
         return "equal"
-    if concerned_member(record, run, context) is not None:
+    if concerned_member(record, run, context, concerns=concerns) is not None:
         return "equal"
     if any(record.pid is not None and record.pid == other.pid and _hosts_fit(record, other) for other in others):
         return "equal"
+    if concerns == "gpu" and not run.gpus_known(record.host):
+        return "unknown"
     if record.pid is None or not run.complete or shares_gpu(record, run, context):
         return "unknown"
     # Process ids of different machines (or of a pod and its node) cannot be compared.
@@ -132,7 +145,7 @@ def shares_gpu(record: LogRecord, run: Run, context: Context) -> bool:
 def _groups(
     first: LogRecord, thens: list[LogRecord], sequence: Sequence, context: Context
 ) -> list[tuple[LogRecord, ...]]:
-    """The records that may follow, one group per run or, where the sequence is about a GPU, per GPU."""
+    """The records that may follow, one group per start of a run or, where the sequence is about a GPU, per GPU."""
     groups: dict[object, list[LogRecord]] = {}
     for record in thens:
         if record is first:
@@ -142,17 +155,21 @@ def _groups(
                 groups.setdefault("gpu", []).append(record)
             continue
         run = run_of(record, context.runs)
-        groups.setdefault(id(run) if run else record.source_id, []).append(record)
+        start = run.start_of(record.place, record.written, skew_us=context.skew_us) if run else 0
+        groups.setdefault((id(run) if run else record.source_id, start), []).append(record)
     return [tuple(sorted(group, key=sort_key)) for group in groups.values()]
 
 
 def _relate(sequence: Sequence, first: LogRecord, then: tuple[LogRecord, ...], context: Context) -> Relation:
     run = run_of(then[0], context.runs)
     earliest = min(then, key=sort_key)
-    identities = _identities(first, then, run, context)
+    identities = _identities(first, then, run, context, concerns=sequence.concerns)
     ordered = order(first.began, earliest.began, skew_us=context.skew_us)
     gap_s = seconds_between(first.began, earliest.began)
-    against = tuple(check for check in sequence.against if check == "step_after" and _step_after(first, run, context))
+    member = concerned_member(first, run, context, concerns=sequence.concerns) if run else None
+    open_ = ordered != "after" and (gap_s is None or gap_s <= sequence.within_s)  # else nothing need speak against it
+    checks = sequence.against if open_ else ()
+    against = tuple(check for check in checks if _CHECKS[check](first, earliest, run, member, context))
     relation = Relation(
         sequence=sequence,
         first=first,
@@ -161,7 +178,7 @@ def _relate(sequence: Sequence, first: LogRecord, then: tuple[LogRecord, ...], c
         ordered=ordered,
         gap_s=gap_s,
         identities=identities,
-        member=concerned_member(first, run, context) if run else None,
+        member=member,
         against=against,
     )
     return replace(relation, reading=_reading(relation, context))
@@ -174,7 +191,10 @@ def _reading(relation: Relation, context: Context) -> Reading:
     joined = any(identities[name] == "equal" for name in ("pid", "gpu", "run") if name in sequence.same)
     first = relation.first.began
     all_before = all(order(first, other.began, skew_us=context.skew_us) == "before" for other in relation.then)
-    holds = joined and all_before and gap_s is not None and not relation.against and _left_the_others(relation)
+    # In the hour that a wall clock shows twice the distance may be an hour more than it says.
+    unsure_s = max(other.began.uncertainty_us for other in relation.then) / 1e6
+    near = gap_s is not None and gap_s + unsure_s <= sequence.within_s
+    holds = joined and all_before and near and not relation.against and _left_the_others(relation)
     return "causal" if holds else "co_occurs"
 
 
@@ -193,14 +213,14 @@ def _forbidden(identities: dict[str, Identity]) -> bool:
 
 
 def _identities(
-    first: LogRecord, then: tuple[LogRecord, ...], run: Run | None, context: Context
+    first: LogRecord, then: tuple[LogRecord, ...], run: Run | None, context: Context, *, concerns: str
 ) -> dict[str, Identity]:
     pid = any(first.pid is not None and first.pid == other.pid and _hosts_fit(first, other) for other in then)
     gpus = {compare_gpus(first, other, context) for other in then}
     return {
         "pid": "equal" if pid else "unknown",
         "gpu": "equal" if "equal" in gpus else ("different" if gpus == {"different"} else "unknown"),
-        "run": compare_with_run(first, run, then, context) if run else "unknown",
+        "run": compare_with_run(first, run, then, context, concerns=concerns) if run else "unknown",
         "host": _compare(first.host, {*(other.host for other in then), *(run.hosts() if run else ())}),
         "job": _compare(first.job_id, {other.job_id for other in then}),
     }
@@ -214,13 +234,35 @@ def _compare(one: str | None, others: set[str | None]) -> Identity:
 
 
 def _hosts_fit(one: LogRecord, other: LogRecord) -> bool:
-    return one.host is None or other.host is None or one.host == other.host
+    return _same_host(one.host, other.host)
 
 
-def _step_after(first: LogRecord, run: Run | None, context: Context) -> bool:
+def _step_after(first: LogRecord, then: LogRecord, _run: Run | None, _member: Member | None, context: Context) -> bool:
     late = first.began.shifted(context.step_slack_us)
+    return any(order(late, step, skew_us=context.skew_us) == "before" for step in context.steps_of(then))
+
+
+def _started_again(first: LogRecord, then: LogRecord, run: Run | None, member: Member | None, context: Context) -> bool:
+    """Whether the rank that `first` concerns (any rank, where none is known) was running between `first` and `then`.
+
+    A new process of it, or another communicator that it joined, shows that.
+    """
+    skew_us = context.skew_us
     return run is not None and any(
-        order(late, step, skew_us=context.skew_us) == "before"
-        for source_id in run.sources
-        for step in context.steps_by_source.get(source_id, ())
+        order(first.written, other.seen, skew_us=skew_us) == "before"
+        and order(other.seen, then.written, skew_us=skew_us) == "before"
+        for other in run.joined
+        if (member is None and other.pid != first.pid)
+        or (member is not None and other.rank == member.rank)
+        or (other.pid is not None and other.pid == first.pid and _same_host(other.host, first.host))
     )
+
+
+def _same_host(one: str | None, other: str | None) -> bool:
+    return one is None or other is None or one == other
+
+
+_CHECKS: dict[str, Callable[[LogRecord, LogRecord, Run | None, Member | None, Context], bool]] = {
+    "step_after": _step_after,
+    "started_again": _started_again,
+}

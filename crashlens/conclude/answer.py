@@ -6,17 +6,17 @@ from typing import Any
 
 from crashlens.analysis.bursts import first_cause_rank
 from crashlens.analysis.records import order_of
-from crashlens.analysis.runs import run_of
 from crashlens.catalog.phrases import in_language
 from crashlens.conclude.application import conclude_application
 from crashlens.conclude.clocks_power import conclude_clocks_power
-from crashlens.conclude.collective import Hang, attach, causal_relation, conclude_hang, find_hangs
+from crashlens.conclude.collective import Hang, attach, causal_relation, concerns, conclude_hang, find_hangs
 from crashlens.conclude.gpu_records import GpuCase, conclude_gpu_case, find_gpu_cases, independent_incidents
 from crashlens.conclude.scene import Scene, build_scene
 from crashlens.conclude.wording import clock_text, compose, listed, say
 from crashlens.findings import MOST_FINDINGS, Finding, Place
 from crashlens.rules.model import RuleSet
 from crashlens.schemas import Tables
+from crashlens.timebase import order
 
 # What is read first: what ended the run, then what slowed it down, then what decides nothing. Inside a family the
 # verdict counts, then time.
@@ -73,6 +73,7 @@ def _joined(
     weights: dict[str, float] = {}
     gpu_findings = [finding for _, finding in told]
     hang_findings: list[Finding] = []
+    unexplained: list[Hang] = []
     for hang in hangs:
         relation = causal_relation(scene, hang)
         at = None if relation is None else next(
@@ -96,11 +97,13 @@ def _joined(
             continue
         finding = conclude_hang(scene, hang)
         hang_findings.append(finding)
-        behind = _FAMILIES.index("communication") + 0.5
-        for (case, _), gpu_finding in zip(told, gpu_findings, strict=True):
-            if _behind(scene, hang, case):
-                weights[gpu_finding.fingerprint] = behind
-        weights |= {item.fingerprint: behind for item in application if _after(scene, hang, item)}
+        unexplained.append(hang)
+    behind = _FAMILIES.index("communication") + 0.5
+    for hang in unexplained:
+        cases = zip((case for case, _ in told), gpu_findings, strict=True)
+        weights |= {f.fingerprint: behind for case, f in cases if not f.causal and _behind(scene, hang, case)}
+        weights |= {f.fingerprint: behind for f in application if not f.causal and _after(scene, hang, f)}
+    weights |= {f.fingerprint: _FAMILIES.index("process") + 0.5 for f in application if _outlived(scene, f)}
     taken = {
         item.place for finding in (*gpu_findings, *hang_findings) for item in finding.evidence if item.role != "counter"
     }
@@ -126,7 +129,7 @@ def _behind(scene: Scene, hang: Hang, case: GpuCase) -> bool:
         relation
         for relation in scene.relations
         if any(relation.first is record for record in case.records)
-        and run_of(relation.then[0], scene.runs) is hang.run
+        and concerns(scene, hang, relation)
         and relation.then[0].topic.startswith(_ENDED)
     ]
     if any(relation.reading == "forbidden" for relation in own):
@@ -139,6 +142,24 @@ def _after(scene: Scene, hang: Hang, finding: Finding) -> bool:
     firsts = [record for record in scene.records if record.place == finding.first_event]
     return bool(firsts and hang.waits) and all(
         order_of(wait, record, skew_us=scene.context.skew_us) == "before" for record in firsts for wait in hang.waits
+    )
+
+
+def _outlived(scene: Scene, finding: Finding) -> bool:
+    """Whether the kernel killed processes that no run names, and every run made a step well after it."""
+    places = {item.place for item in finding.evidence}
+    kills = [record for record in scene.records if record.place in places and record.rule_id == "kernel.oom_kill"]
+    slack_us, skew_us = scene.context.step_slack_us, scene.context.skew_us
+    return bool(kills and scene.runs) and all(
+        run.member_with_pid(kill.pid, kill.host) is None
+        and any(
+            order(kill.written.shifted(slack_us), step, skew_us=skew_us) == "before"
+            for (source_id, _), steps in scene.context.last_steps.items()
+            if source_id in run.sources
+            for step in steps
+        )
+        for kill in kills
+        for run in scene.runs
     )
 
 

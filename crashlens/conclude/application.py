@@ -132,7 +132,7 @@ def _numbers(scene: Scene, record: LogRecord, numbers: Allocation) -> str:
 
 def _went_on(scene: Scene, record: LogRecord) -> bool:
     """Whether the run made a step well after the record and printed no further refusal after it."""
-    steps = scene.context.steps_by_source.get(record.source_id, [])
+    steps = scene.context.steps_of(record)
     late = any(order(record.written, step, skew_us=scene.context.skew_us) == "before" for step in steps)
     again = any(
         other.rule_id in {"cuda.out_of_memory", "python.exception"} and sort_key(other) > sort_key(record)
@@ -196,7 +196,7 @@ def _ran_on(scene: Scene, record: LogRecord) -> bool:
     run = run_of(record, scene.runs)
     sources = run.sources if run else {record.source_id}
     late = record.written.shifted(scene.context.step_slack_us)
-    steps = [step for source_id in sources for step in scene.context.steps_by_source.get(source_id, ())]
+    steps = scene.context.steps_of(record)
     ended = any(
         other.topic.startswith(_ENDINGS) and sort_key(other) > sort_key(record)
         for other in scene.records

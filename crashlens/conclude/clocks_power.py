@@ -4,10 +4,19 @@ The reason mask is a snapshot: a bit that was never sampled is weak evidence of 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import polars as pl
 
-from crashlens.analysis.held import Held, Measured, Resampling, find_held, measure_clock, measure_throughput
+from crashlens.analysis.held import (
+    Held,
+    Measured,
+    Resampling,
+    find_held,
+    measure_clock,
+    measure_lead_in,
+    measure_throughput,
+)
 from crashlens.analysis.load import mark_loaded, measure_power_headroom, measure_reason_shares
 from crashlens.catalog.thresholds import threshold
 from crashlens.conclude.scene import Scene, used
@@ -46,8 +55,7 @@ def _held(samples: pl.DataFrame) -> dict[str, Held]:
 
 
 def _slowdown(scene: Scene, samples: pl.DataFrame, held: Held, story: str, cause: str) -> Finding:
-    measured = (_clock_effect(scene, samples, held, key) for key in held.gpu_keys)
-    clocks = [effect for effect in measured if effect is not None]
+    clocks = _clock_effects(scene, samples, held)
     throughput = _throughput_effect(scene, held)
     lang = scene.lang
     least = threshold("least_samples").value
@@ -58,14 +66,15 @@ def _slowdown(scene: Scene, samples: pl.DataFrame, held: Held, story: str, cause
     began, ended = _edges(scene, held)
     values: dict[str, object] = {
         "gpus": scene.gpus_phrase(list(held.gpu_keys)),
-        "share": _percent(held.largest_share),
+        "share": _share_of(lang, held),
         "began": began,
         "ended": ended,
-        "clock": "" if worst is None else _clock_text(lang, worst),
-        "throughput": _throughput_text(lang, throughput, scene, held),
+        "clock": _clock_text(lang, worst, held),
+        "throughput": _throughput_text(samples, throughput, scene, held),
         "memory": say(lang, "memory_temperature", "missing") if not samples["memory_temperature_c"].count() else "",
     }
-    verdict = "undecided" if held.reason_class == "ambiguous" else ("supported" if dropped else "consistent")
+    open_ = held.reason_class == "ambiguous" or held.never_loaded
+    verdict = "undecided" if open_ else ("supported" if dropped else "consistent")
     evidence = _turn_evidence(scene, held)
     first = next((item.place for item in evidence if item.role == "first"), None)
     return compose(
@@ -82,6 +91,8 @@ def _slowdown(scene: Scene, samples: pl.DataFrame, held: Held, story: str, cause
             "clock_drop_ratio",
             "least_samples",
             "longest_gap_cadences",
+            "throughput_drop_ratio",
+            "lead_in_steps",
         ),
     )  # fmt: skip
 
@@ -104,9 +115,12 @@ def _power_cap(scene: Scene, samples: pl.DataFrame, held: Held) -> Finding:
     at_limit, below = threshold("power_cap_draw_ratio"), threshold("cap_below_limit_draw_ratio")
     if ratio is None or below.value <= ratio < at_limit.value:
         return _cap_undecided(scene, samples, held, headroom)
+    lowered = _lowered(scene, samples, headroom) if ratio >= at_limit.value else {}
+    if lowered:
+        return _lowered_limit(scene, samples, held, headroom, lowered)
     values: dict[str, object] = {
         "gpus": scene.gpus_phrase(list(held.gpu_keys)),
-        "share": _percent(held.largest_share),
+        "share": _share_of(scene.lang, held),
         "draw": _percent(ratio),
     }
     if ratio < below.value:
@@ -121,6 +135,67 @@ def _power_cap(scene: Scene, samples: pl.DataFrame, held: Held) -> Finding:
         devices=scene.devices(list(held.gpu_keys)),
         rule_ids=(_TURN,),
         thresholds=(at_limit, below, *used("thermal_share_of_loaded")),
+    )  # fmt: skip
+
+
+def _lowered(scene: Scene, samples: pl.DataFrame, headroom: pl.DataFrame) -> dict[str, tuple[str, float]]:
+    """GPUs whose limit was clearly lower while they were capped than what it is compared with: that, and its watts.
+
+    A limit that all samples share says nothing about whether it was lowered: then the cap is the ordinary state.
+    """
+    least = threshold("lowered_limit_ratio").value
+    models = dict(scene.tables.gpus.select("gpu_key", "model").iter_rows())
+    highest = dict(samples.group_by("gpu_key").agg(pl.col("enforced_power_limit_w").max()).iter_rows())
+    found: dict[str, tuple[str, float]] = {}
+    for row in headroom.iter_rows(named=True):
+        limit: float | None = row["enforced_power_limit_w"]
+        alike = [watts for key, watts in highest.items() if watts and models.get(key) == models.get(row["gpu_key"])]
+        everywhere = max(alike, default=None)
+        others = (("own", row["highest_enforced_w"]), ("default", row["highest_default_w"]), ("sisters", everywhere))
+        above = next(((name, watts) for name, watts in others if limit and watts and limit < least * watts), None)
+        if above is not None:
+            found[row["gpu_key"]] = above
+    return found
+
+
+_COMPARED = ("own", "default", "sisters")
+
+
+def _lowered_limit(
+    scene: Scene, samples: pl.DataFrame, held: Held, headroom: pl.DataFrame, lowered: dict[str, tuple[str, float]]
+) -> Finding:
+    lang, keys = scene.lang, list(lowered)
+    own = replace(held, shares=tuple(row for row in held.shares if row["gpu_key"] in lowered))
+    capped = headroom.filter(pl.col("gpu_key").is_in(keys))
+    clocks, throughput = _clock_effects(scene, samples, own), _throughput_effect(scene, own)
+    worst = min(clocks, key=lambda effect: effect.ratio, default=None)
+    compared_with, watts = min(lowered.values(), key=lambda entry: _COMPARED.index(entry[0]))
+    # Boards of two models may have two limits by design.
+    verdict = "consistent" if compared_with == "sisters" else "supported"
+    values: dict[str, object] = {
+        "gpus": scene.gpus_phrase([*keys]),
+        "share": _share_of(lang, own),
+        "limit": f"{capped['enforced_power_limit_w'].min():.0f} W",
+        "draw": _percent(capped.select(pl.col("draw_to_limit_ratio").median()).item()),
+        "compared": say(lang, "power_limit", compared_with, watts=f"{watts:.0f} W"),
+        "clock": _clock_text(lang, worst, own),
+        "throughput": _throughput_text(samples, throughput, scene, own),
+    }
+    return compose(
+        lang, "power_limit_lowered", "power.software_cap", verdict, values,
+        first_event=None,
+        evidence=_turn_evidence(scene, own, lead="context"),
+        window=_window(own),
+        devices=scene.devices([*keys]),
+        effects=(*([worst] if worst else []), *([throughput] if throughput else [])),
+        rule_ids=(_TURN,),
+        thresholds=used(
+            "power_cap_draw_ratio",
+            "lowered_limit_ratio",
+            "thermal_share_of_loaded",
+            "throughput_drop_ratio",
+            "lead_in_steps",
+        ),
     )  # fmt: skip
 
 
@@ -176,8 +251,16 @@ def _thermal_bits(lang: str, samples: pl.DataFrame) -> str:
 
 
 def _configured(scene: Scene, _samples: pl.DataFrame, held: Held) -> Finding:
+    return _setting(scene, held, "user_setting")
+
+
+def _sync_boost(scene: Scene, _samples: pl.DataFrame, held: Held) -> Finding:
+    return _setting(scene, held, "sync_boost")
+
+
+def _setting(scene: Scene, held: Held, story: str) -> Finding:
     return compose(
-        scene.lang, "user_setting", "clocks.user_setting", "supported",
+        scene.lang, story, "clocks.user_setting", "supported",
         {"gpus": scene.gpus_phrase(list(held.gpu_keys)), "share": _percent(max(held.shares_of("share"), default=None))},
         first_event=None,
         evidence=_turn_evidence(scene, held, lead="context"),
@@ -209,8 +292,13 @@ _CONCLUDE: tuple[tuple[str, Callable[[Scene, pl.DataFrame, Held], Finding]], ...
     ("ambiguous", _ambiguous),
     ("power_cap", _power_cap),
     ("configured", _configured),
-    ("sync_boost", _configured),
+    ("sync_boost", _sync_boost),
 )
+
+
+def _clock_effects(scene: Scene, samples: pl.DataFrame, held: Held) -> list[Effect]:
+    measured = (_clock_effect(scene, samples, held, key) for key in held.gpu_keys)
+    return [effect for effect in measured if effect is not None]
 
 
 def _clock_effect(scene: Scene, samples: pl.DataFrame, held: Held, gpu_key: str) -> Effect | None:
@@ -277,18 +365,22 @@ def _window(held: Held) -> Window | None:
     return Window(from_us(held.span_us[0]), from_us(held.span_us[1])) if held.utc and held.span_us else None
 
 
-def _clock_text(lang: str, effect: Effect) -> str:
+def _clock_text(lang: str, effect: Effect | None, held: Held) -> str:
+    if effect is None:
+        return ""
     return say(
         lang,
         "clock_change",
-        "text",
+        "text" if len(held.gpu_keys) == 1 else "of_several",
+        gpu=effect.subject,
         ratio=f"{effect.ratio:.2f}",
         before=f"{effect.before:.0f}",
         after=f"{effect.after:.0f}",
     )
 
 
-def _throughput_text(lang: str, effect: Effect | None, scene: Scene, held: Held) -> str:
+def _throughput_text(samples: pl.DataFrame, effect: Effect | None, scene: Scene, held: Held) -> str:
+    lang = scene.lang
     if effect is None:
         return say(lang, "throughput_change", "no_reference" if held.utc and _steps_within(scene, held) else "none")
     values: dict[str, object] = {
@@ -297,16 +389,41 @@ def _throughput_text(lang: str, effect: Effect | None, scene: Scene, held: Held)
         "before": f"{effect.before:,.4g}" if effect.before < 100 else f"{effect.before:,.0f}",
         "after": f"{effect.after:,.4g}" if effect.after < 100 else f"{effect.after:,.0f}",
     }
+    if effect.ratio > threshold("throughput_drop_ratio").value:
+        return say(lang, "throughput_change", "no_drop", **values)
+    lead_in = _lead_in(scene, samples, effect, held)
     if effect.interval is None:
-        return say(lang, "throughput_change", "no_interval", **values)
+        return say(lang, "throughput_change", "no_interval", **values) + lead_in
     low, high = effect.interval
-    return say(lang, "throughput_change", "text", **values, low=f"{low:.2f}", high=f"{high:.2f}")
+    return say(lang, "throughput_change", "text", **values, low=f"{low:.2f}", high=f"{high:.2f}") + lead_in
+
+
+def _lead_in(scene: Scene, samples: pl.DataFrame, effect: Effect, held: Held) -> str:
+    """That the run was already slow before the reason can have begun, or nothing. Source: decision table T6."""
+    if held.span_us is None:
+        return ""
+    at = samples.filter(pl.col("gpu_key").is_in(held.gpu_keys))["time_utc"].dt.timestamp("us")
+    until_us = at.filter(at < held.span_us[0]).max()
+    steps = round(threshold("lead_in_steps").value)
+    if not isinstance(until_us, int):
+        return ""
+    ratio = measure_lead_in(scene.tables.steps, held, until_us=until_us, lead_in_steps=steps)
+    if ratio is None or ratio > (1 + effect.ratio) / 2:
+        return ""
+    return say(scene.lang, "throughput_change", "before", steps=steps, ratio=f"{ratio:.2f}")
 
 
 def _steps_within(scene: Scene, held: Held) -> bool:
     window = _window(held)
     times = scene.tables.steps["time_utc"].drop_nulls()
     return window is not None and bool(times.is_between(window.start, window.end, closed="left").any())
+
+
+def _share_of(lang: str, held: Held) -> str:
+    """The largest share and of what it is one."""
+    loaded = bool(held.shares_of("loaded_share"))
+    key = "of_loaded" if loaded else ("of_never_loaded" if held.never_loaded else "of_samples")
+    return say(lang, "share", key, share=_percent(held.largest_share))
 
 
 def _percent(share: float | None) -> str:

@@ -21,16 +21,18 @@ _BY_RUN = "rank_exception_then_collective_timeout"
 
 @dataclass
 class Hang:
-    """The waits of one run.
+    """The waits of one start of a run.
 
     Attributes:
         run: The run.
+        start: Which of its starts: 0 the first one.
         waits: Timeout records, by the beginning of the wait.
         stuck: Records of watchdogs that did not move.
         following: What the run printed on the way down.
     """
 
     run: Run
+    start: int
     waits: list[LogRecord]
     stuck: list[LogRecord]
     following: list[LogRecord]
@@ -47,10 +49,9 @@ class Hang:
 
 
 def find_hangs(scene: Scene) -> list[Hang]:
-    """The runs in which ranks waited until their limit."""
+    """The runs in which ranks waited until their limit; a run that was started again may have hung in each start."""
     hangs: list[Hang] = []
-    for run in scene.runs:
-        own = [record for record in scene.records if record.source_id in run.sources]
+    for run, start, own in _starts(scene):
         waits = _distinct(sorted((record for record in own if record.rule_id == _WAITS), key=sort_key))
         stuck = sorted((record for record in own if record.rule_id == _STUCK), key=sort_key)
         if waits or stuck:
@@ -59,8 +60,31 @@ def find_hangs(scene: Scene) -> list[Hang]:
                 for record in own
                 if record.topic.startswith(_FOLLOWING) and record.rule_id not in {_WAITS, _STUCK}
             ]
-            hangs.append(Hang(run, waits, stuck, following))
+            hangs.append(Hang(run, start, waits, stuck, following))
     return hangs
+
+
+def _starts(scene: Scene) -> list[tuple[Run, int, list[LogRecord]]]:
+    """Every run and start with the records it printed."""
+    found: list[tuple[Run, int, list[LogRecord]]] = []
+    for run in scene.runs:
+        by_start: dict[int, list[LogRecord]] = {}
+        for record in scene.records:
+            if record.source_id in run.sources:
+                by_start.setdefault(
+                    run.start_of(record.place, record.written, skew_us=scene.context.skew_us), []
+                ).append(record)
+        found += [(run, start, own) for start, own in sorted(by_start.items())]
+    return found
+
+
+def concerns(scene: Scene, hang: Hang, relation: Relation) -> bool:
+    """Whether the records that would follow in `relation` are those of this hang."""
+    then, run = relation.then[0], hang.run
+    return (
+        run_of(then, scene.runs) is run
+        and run.start_of(then.place, then.written, skew_us=scene.context.skew_us) == hang.start
+    )
 
 
 def _distinct(waits: list[LogRecord]) -> list[LogRecord]:
@@ -80,7 +104,7 @@ def causal_relation(scene: Scene, hang: Hang) -> Relation | None:
     own = [
         relation
         for relation in scene.relations
-        if relation.reading == "causal" and run_of(relation.then[0], scene.runs) is hang.run and hang.waits
+        if relation.reading == "causal" and hang.waits and concerns(scene, hang, relation)
     ]
     return min(
         own, key=lambda r: (r.sequence.id == _BY_RUN, r.first.xid is None and r.first.pid is None, sort_key(r.first)),
@@ -167,7 +191,7 @@ def _counters(scene: Scene, hang: Hang) -> list[Part]:
     """GPU records that look like a reason and are none, each with what speaks against it."""
     found: dict[int, Part] = {}
     for relation in scene.relations:
-        if relation.sequence.id == _BY_RUN or run_of(relation.then[0], scene.runs) is not hang.run:
+        if relation.sequence.id == _BY_RUN or not concerns(scene, hang, relation):
             continue
         if relation.first.topic.startswith("gpu.") and relation.then[0].rule_id == _WAITS:
             found.setdefault(id(relation.first), Part(relation.first, "counter", _against(scene, hang, relation)))
@@ -199,9 +223,11 @@ def _against(scene: Scene, hang: Hang, relation: Relation) -> str:
     elif relation.identities["host"] == "different":
         key = "other_host"
     elif relation.against:
-        key = "step_after"
+        key = relation.against[0]
     elif relation.ordered == "unordered":
         key = "unordered"
+    elif relation.reading == "co_occurs" and relation.identities["run"] == "equal":
+        key = "not_every_wait"
     elif relation.reading == "co_occurs" and shares_gpu(record, hang.run, scene.context) and record.pid is not None:
         key = "same_gpu_other_process"
     else:
@@ -225,7 +251,8 @@ def _causal_sentence(scene: Scene, hang: Hang, relation: Relation) -> str:
     }  # fmt: skip
     if record.xid is None:
         return say_causal(lang, "bus_loss_then_timeouts", **values)
-    if record.pid is None:
+    member = relation.member
+    if record.pid is None or (member is not None and member.pid != record.pid):
         return say_causal(lang, "xid_on_gpu_then_timeouts", xid=record.xid, **values)
     name = record.fields.get("process_name")
     process = (

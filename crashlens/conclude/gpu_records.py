@@ -90,7 +90,7 @@ def _cases_of(burst: Burst, scene: Scene) -> list[GpuCase]:
     for record in burst.records:
         by_gpu.setdefault(_device(record, scene), []).append(record)
     groups = [
-        GpuCase(cause_of(lead.xid, lead.rule_id), lead, own)
+        GpuCase(cause_of(lead.xid, lead.rule_id, lead.fields), lead, own)
         for own in by_gpu.values()
         for lead in [leading_record(own, skew_us=scene.context.skew_us)]
     ]
@@ -126,7 +126,7 @@ def _device(record: LogRecord, scene: Scene) -> str:
 
 
 def _repeats(case: GpuCase) -> bool:
-    leads = sorted((r for r in case.records if cause_of(r.xid, r.rule_id) == case.cause), key=sort_key)
+    leads = sorted((r for r in case.records if cause_of(r.xid, r.rule_id, r.fields) == case.cause), key=sort_key)
     programs = {record.pid for record in leads if record.pid is not None}
     within_s = threshold("repeat_xid_window_s").value
     near = any(
@@ -137,7 +137,7 @@ def _repeats(case: GpuCase) -> bool:
 
 
 def _repeating(scene: Scene, case: GpuCase) -> Finding:
-    leads = sorted((r for r in case.records if cause_of(r.xid, r.rule_id) == case.cause), key=sort_key)
+    leads = sorted((r for r in case.records if cause_of(r.xid, r.rule_id, r.fields) == case.cause), key=sort_key)
     values: dict[str, object] = {
         "programs": len({record.pid for record in leads if record.pid is not None}),
         "first_time": _time(scene, leads[0]),
@@ -160,7 +160,7 @@ def _compose(
     story, cause_id, verdict = kind
     numbers = sorted({record.xid for record in case.records if record.xid is not None}, key=_by_rank)
     phrase = "Xid " + ", ".join(map(str, numbers)) if numbers else ""
-    same = [record for record in case.records if cause_of(record.xid, record.rule_id) == case.cause]
+    same = [record for record in case.records if cause_of(record.xid, record.rule_id, record.fields) == case.cause]
     keys: list[str | None] = [case.lead.gpu_key, *(record.gpu_key for record in same)]
     filled: dict[str, object] = {
         "gpus": scene.gpus_phrase(keys),

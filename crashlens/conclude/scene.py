@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -11,7 +11,7 @@ from crashlens.analysis.relations import Context, Relation, find_relations
 from crashlens.analysis.runs import Run, find_runs
 from crashlens.catalog.thresholds import threshold
 from crashlens.conclude.wording import clock_text, listed, say
-from crashlens.findings import Evidence, Role, Threshold
+from crashlens.findings import Evidence, Place, Role, Threshold
 from crashlens.rules.model import RuleSet
 from crashlens.schemas import Tables
 from crashlens.timebase import Instant, Window, from_us, to_us
@@ -77,13 +77,16 @@ class Scene:
         if name.startswith(UNNAMED):
             return say(self.lang, "words", "gpu_of_file", path=name.removeprefix(UNNAMED))
         if name.startswith(BY_INDEX):
-            return say(self.lang, "words", "gpu_index", index=name.removeprefix(BY_INDEX))
+            index, of_file, path = name.removeprefix(BY_INDEX).partition(f" {UNNAMED}")
+            said = say(self.lang, "words", "gpu_index", index=index)
+            return f"{said} {say(self.lang, 'words', 'gpu_of_file', path=path)}" if of_file else said
         return name
 
     def devices(self, gpu_keys: list[str | None]) -> tuple[str, ...]:
         """What tells GPUs apart, each once: UUID, else PCI bus id, else index; one without any of them is left out."""
         known, pci = self.context.device_by_gpu, self.context.pci_by_gpu
-        names = (known.get(key) or pci.get(key) or self.device_names.get(key, "") for key in gpu_keys if key)
+        called = (self.device_names.get(key, "").partition(f" {UNNAMED}")[0] if key else "" for key in gpu_keys)
+        names = (known.get(key) or pci.get(key) or name for key, name in zip(gpu_keys, called, strict=True) if key)
         return tuple(dict.fromkeys(name for name in names if name and not name.startswith(UNNAMED)))
 
 
@@ -100,12 +103,13 @@ def build_scene(tables: Tables, rule_set: RuleSet, *, uncut: Tables, lang: str) 
     records, left_out = thin_out(log_records(tables.events, tables.sources), most_of_a_kind=MOST_RECORDS_OF_A_KIND)
     pci_by_gpu = _column_by_gpu(tables.gpus, "pci_bus_id")
     runs = find_runs([*_named_outside(tables, uncut), *records], pci_by_gpu)
+    skew_us = round(threshold("cross_host_skew_s").value * 1e6)
     context = Context(
         runs=runs,
         device_by_gpu=_proven_devices(tables.gpus),
         pci_by_gpu=pci_by_gpu,
-        steps_by_source=_step_instants(tables.steps),
-        skew_us=round(threshold("cross_host_skew_s").value * 1e6),
+        last_steps=_last_steps(tables, runs, skew_us),
+        skew_us=skew_us,
         step_slack_us=round(threshold("step_after_slack_s").value * 1e6),
     )
     relations = find_relations(records, rule_set.sequences, context)
@@ -200,29 +204,38 @@ def _proven_devices(gpus: pl.DataFrame) -> dict[str, str]:
 def _device_names(tables: Tables, devices: dict[str, str]) -> dict[str, str]:
     """What a person calls each GPU: address and the start of its UUID, else its index, else the file it stands in."""
     paths = dict(tables.sources.select("source_id", "path").iter_rows())
+    nameless = tables.gpus.filter(pl.col("pci_bus_id").is_null() & ~pl.col("gpu_key").is_in(list(devices)))
+    several = nameless["source_id"].n_unique() > 1  # an index alone does not tell GPUs of two files apart
     names: dict[str, str] = {}
     for row in tables.gpus.iter_rows(named=True):
         uuid, index = devices.get(row["gpu_key"]), row["nvml_index"]
-        place = row["pci_bus_id"] or (f"{BY_INDEX}{index}" if index is not None else None)
+        of_file = f" {UNNAMED}{paths.get(row['source_id'], '')}" if several else ""
+        place = row["pci_bus_id"] or (f"{BY_INDEX}{index}{of_file}" if index is not None else None)
         short = f"({uuid[:12]})" if uuid else None
         named = " ".join(part for part in (place, short) if part)
         names[row["gpu_key"]] = named or f"{UNNAMED}{paths.get(row['source_id'], row['gpu_key'])}"
     return names
 
 
-def _step_instants(steps: pl.DataFrame) -> dict[int, list[Instant]]:
-    """The last training step of each source and clock: one that is later than a record is all that is asked for."""
-    latest = steps.drop_nulls("clock_us").sort("clock_us").group_by("source_id", "clock_id").last()
-    found: dict[int, list[Instant]] = {}
-    for row in latest.iter_rows(named=True):
-        moment: datetime | None = row["time_utc"]
-        found.setdefault(row["source_id"], []).append(
-            Instant(
-                row["clock_id"],
-                row["clock_us"],
-                None if moment is None else to_us(moment),
-                row["uncertainty_us"] or 0,
-                row["host"],
-            )
-        )
+def _last_steps(tables: Tables, runs: list[Run], skew_us: int) -> dict[tuple[int, int], list[Instant]]:
+    """The last training step of each source, start of its run, and clock: is it later than a record?"""
+    paths = dict(tables.sources.select("source_id", "path").iter_rows())
+    found: dict[tuple[int, int], list[Instant]] = {}
+    for (source_id,), rows in tables.steps.drop_nulls("clock_us").group_by("source_id", maintain_order=True):
+        run = next((run for run in runs if run.starts and source_id in run.sources), None)
+        starts = [0] * rows.height
+        if run is not None:
+            starts = [
+                run.start_of(Place(paths[row["source_id"]], row["line"]), _step_instant(row), skew_us=skew_us)
+                for row in rows.iter_rows(named=True)
+            ]
+        latest = rows.with_columns(start=pl.Series(starts, dtype=pl.UInt32)).sort("clock_us")
+        for row in latest.group_by("start", "clock_id", maintain_order=True).last().iter_rows(named=True):
+            found.setdefault((row["source_id"], row["start"]), []).append(_step_instant(row))
     return found
+
+
+def _step_instant(row: dict[str, Any]) -> Instant:
+    moment: datetime | None = row["time_utc"]
+    utc_us = None if moment is None else to_us(moment)
+    return Instant(row["clock_id"], row["clock_us"], utc_us, row["uncertainty_us"] or 0, row["host"])

@@ -33,13 +33,14 @@ _SHAPES: dict[str, tuple[dict[str, type], dict[str, type]]] = {
             "id": _TEXT, "status": _TEXT, "first": _LIST, "then": _LIST, "same": _LIST, "within_s": object,
             "mechanism": _TEXT, "mechanism_ko": _TEXT, "against": _LIST, "references": _LIST,
         },
-        {},
+        {"concerns": _TEXT},
     ),
 }  # fmt: skip
 _SEVERITIES = {"info", "warning", "error", "fatal"}
 _STATUSES = {"experimental", "stable", "deprecated"}
 _IDENTITIES = {"pid", "gpu", "run", "host"}
-_AGAINST = {"step_after"}
+_CONCERNS = {"process", "gpu"}
+_AGAINST = {"step_after", "started_again"}
 
 
 LEAST_LITERAL = 5  # shorter literals stand in too many lines to be worth looking for
@@ -226,6 +227,7 @@ def _sequence(row: dict[str, Any], place: str) -> Sequence:
         first=tuple(_sequence_step(step) for step in row["first"]),
         then=tuple(_sequence_step(step) for step in row["then"]),
         same=_texts(row, "same"),
+        concerns=_one_of(row.get("concerns", "process"), _CONCERNS, "concerns"),
         within_s=float(row["within_s"]),
         mechanism=row["mechanism"],
         mechanism_ko=row["mechanism_ko"],

@@ -124,9 +124,12 @@ class Sequence:
         first: Kinds of record that can be the first.
         then: Kinds of record that follow from it.
         same: Identities of which at least one must be equal and none may differ: pid, gpu, run, host.
+        concerns: What the first record is about: the `process` it names, or the whole `gpu`, where the process is only
+            the one that asked.
         within_s: The second begins at most so many seconds after the first.
         mechanism: Why the second follows from the first, as a clause.
-        against: Named checks that speak against it: `step_after` (the run made a step after the first record).
+        against: Named checks that speak against it: `step_after` (the run made a step after the first record),
+            `started_again` (the rank it concerns had a new process before the second).
         references: Where the mechanism was read.
         place: `file:line` of its table.
     """
@@ -136,6 +139,7 @@ class Sequence:
     first: tuple[SequenceStep, ...]
     then: tuple[SequenceStep, ...]
     same: tuple[str, ...]
+    concerns: str
     within_s: float
     mechanism: str
     mechanism_ko: str

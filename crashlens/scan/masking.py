@@ -14,9 +14,10 @@ MOST_ROUNDS = 8  # a secret glued to another is seen only when that one is maske
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """One kind of secret: what it looks like and what stands in its place."""
+    """One kind of secret: what it looks like, words of which it always holds one, and what stands in its place."""
 
     id: str
+    needs: tuple[str, ...]
     pattern: re.Pattern[str]
     mask: str
     source: str
@@ -30,7 +31,13 @@ def secrets() -> tuple[Secret, ...]:
     text = (resources.files("crashlens.scan") / "secrets.toml").read_text(encoding="utf-8")
     return tuple(
         Secret(
-            row["id"], re.compile(row["pattern"]), row["mask"], row["source"], tuple(row["masks"]), tuple(row["leaves"])
+            row["id"],
+            tuple(row["needs"]),
+            re.compile(row["pattern"]),
+            row["mask"],
+            row["source"],
+            tuple(row["masks"]),
+            tuple(row["leaves"]),
         )
         for row in tomllib.loads(text)["secret"]
     )
@@ -47,7 +54,10 @@ def mask_secrets(text: str) -> str:
 
 
 def _masked_once(text: str) -> str:
+    folded = text.casefold()
     for secret in secrets():
+        if not any(word in folded for word in secret.needs):
+            continue
         keeps = "keep" in secret.pattern.groupindex
         replacement = (r"\g<keep>" if keeps else "") + secret.mask
         text = secret.pattern.sub(replacement, text)

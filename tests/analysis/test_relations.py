@@ -105,3 +105,36 @@ def test_gpus_are_compared_by_address_only_on_one_machine(tmp_path: Path) -> Non
     assert compare_gpus(first, same, context) == "equal"
     assert compare_gpus(first, other_address, context) == "different"
     assert compare_gpus(first, other_host, context) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("after", "reading"),
+    [
+        ([], "causal"),
+        # Rank 1 completes a second communicator after the Xid: it was running.
+        ([INIT.format(pid=5001, rank=1, bus="3b").replace("0xaa", "0xbb").replace("08:00:00", "09:00:05")], "co_occurs"),
+        # Rank 1 is another process after the Xid.
+        ([INIT.format(pid=6001, rank=1, bus="3b").replace("0xaa", "0xbb").replace("08:00:00", "09:00:05")], "co_occurs"),
+        # What rank 0 does says nothing about rank 1.
+        ([INIT.format(pid=5000, rank=0, bus="1b").replace("0xaa", "0xbb").replace("08:00:00", "09:00:05")], "causal"),
+    ],
+)  # fmt: skip
+def test_a_rank_that_ran_on_after_the_xid_speaks_against_it(tmp_path: Path, after: list[str], reading: str) -> None:
+    (found,) = relate(tmp_path, ECC, job=[*RUN, *after, WAIT], kern=[xid("09:00:00")])
+    assert found.reading == reading
+    assert found.against == (() if reading == "causal" else ("started_again",))
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "reading"),
+    [
+        ("firmware_fault_then_collective_timeout", 119, "causal"),
+        ("gpu_lost_then_collective_timeout", 79, "causal"),
+        (ECC, 94, "co_occurs"),
+    ],
+)
+def test_a_fault_of_the_whole_gpu_is_of_its_rank_whoever_asked(
+    tmp_path: Path, name: str, number: int, reading: str
+) -> None:
+    (found,) = relate(tmp_path, name, job=[*RUN, WAIT], kern=[xid("09:00:00", number, pid=777)])
+    assert found.reading == reading

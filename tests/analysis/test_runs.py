@@ -6,6 +6,7 @@ import crashlens as cl
 from crashlens.analysis.records import log_records
 from crashlens.analysis.runs import Member, Run, find_runs, run_of
 from crashlens.findings import Place
+from crashlens.timebase import Instant
 
 INIT = (
     "2026-10-01T08:00:0{rank}Z {host}:{pid}:{pid}9 [{gpu}] NCCL INFO comm 0x97{rank} rank {rank} nranks {size} cudaDev {gpu} "
@@ -105,3 +106,31 @@ def test_after_a_restart_with_fewer_ranks_the_run_is_not_complete(tmp_path: Path
     more.mkdir()
     (grown,) = runs(more, job=[*fewer, *(init(rank, 3) for rank in range(3))])
     assert not grown.complete
+
+
+def test_starts_are_told_apart_and_joined_over_the_logs_of_two_nodes(tmp_path: Path) -> None:
+    comms = ["0xa1", "0xa2", "0xa3"]
+    logs = {
+        host: [
+            init(rank, 2, host=host, pid=1000 * number + rank, comm=comm)
+            for number, comm in enumerate(comms, 1)
+            for rank in [at]
+        ]
+        for at, host in enumerate(("n1", "n2"))
+    }
+    (run,) = runs(tmp_path, **logs)
+    assert [[member.pid for member in start] for start in run.starts] == [[2000, 2001], [3000, 3001]]
+    source = run.starts[1][1].place.source
+    undated = Instant(None, None, None)
+    assert [run.start_of(Place(source, line), undated, skew_us=0) for line in (1, 2, 3, 4)] == [0, 0, 1, 2]
+
+
+def test_a_process_of_a_smaller_communicator_joins_without_a_rank(tmp_path: Path) -> None:
+    (run,) = runs(tmp_path, job=[init(0, 4), init(1, 2, pid=5000, comm="0xcc")])
+    assert [(member.rank, member.pid) for member in run.joined] == [(0, 5000), (-1, 5000)]
+
+
+def test_the_gpus_of_a_host_are_known_only_where_every_process_names_one(tmp_path: Path) -> None:
+    (run,) = runs(tmp_path, job=[init(0, 2), "2026-10-01T09:40:00Z n1 launcher: rank1 pid=25035"])
+    assert not run.gpus_known("n1")
+    assert not run.gpus_known(None)

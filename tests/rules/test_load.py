@@ -181,7 +181,7 @@ def test_all_faults_of_all_files_are_told_at_once() -> None:
         (RULE + RULE, "a.toml:14: a.one: the id is taken by a.toml:1"),
         (RULE + SEQUENCE.replace('first = [{ rule = "a.one" }]', 'first = [{ rule = "a.x" }]'), "a.toml:14: s.one: there is no rule a.x"),
         (RULE + SEQUENCE.replace('"pid"', '"shoe"'), "a.toml:14: s.one: same is 'shoe', not one of gpu, host, pid, run"),
-        (RULE + SEQUENCE.replace("against = []", 'against = ["x"]'), "a.toml:14: s.one: against is 'x', not one of step_after"),
+        (RULE + SEQUENCE.replace("against = []", 'against = ["x"]'), "a.toml:14: s.one: against is 'x', not one of started_again, step_after"),
         (RULE + SEQUENCE.replace('{ rule = "a.one" }', "{ xid = 3 }"), "a.toml:14: s.one: a table inside it lacks 'rule'"),
         (RULE.replace('literals = ["needle"]', "literals = []"), "a.toml:1: a.one: literals need at least one string, each of 5 characters or more: []"),
         (RULE.replace('literals = ["needle"]', 'literals = ["pin"]'), "a.toml:1: a.one: literals need at least one string, each of 5 characters or more: ['pin']"),
