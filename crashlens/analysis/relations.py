@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from crashlens.analysis.records import LogRecord, seconds_between, sort_key
-from crashlens.analysis.runs import Member, Run, run_of
+from crashlens.analysis.runs import Member, Run, hosts_fit, run_of
 from crashlens.rules.model import Sequence, SequenceStep
 from crashlens.timebase import Instant, Order, order
 
@@ -126,7 +126,9 @@ def compare_with_run(
         return "equal"
     if concerned_member(record, run, context, concerns=concerns) is not None:
         return "equal"
-    if any(record.pid is not None and record.pid == other.pid and _hosts_fit(record, other) for other in others):
+    if any(
+        record.pid is not None and record.pid == other.pid and hosts_fit(record.host, other.host) for other in others
+    ):
         return "equal"
     if concerns == "gpu" and not run.gpus_known(record.host):
         return "unknown"
@@ -215,7 +217,7 @@ def _forbidden(identities: dict[str, Identity]) -> bool:
 def _identities(
     first: LogRecord, then: tuple[LogRecord, ...], run: Run | None, context: Context, *, concerns: str
 ) -> dict[str, Identity]:
-    pid = any(first.pid is not None and first.pid == other.pid and _hosts_fit(first, other) for other in then)
+    pid = any(first.pid is not None and first.pid == other.pid and hosts_fit(first.host, other.host) for other in then)
     gpus = {compare_gpus(first, other, context) for other in then}
     return {
         "pid": "equal" if pid else "unknown",
@@ -231,10 +233,6 @@ def _compare(one: str | None, others: set[str | None]) -> Identity:
     if one is None or not known:
         return "unknown"
     return "equal" if one in known else "different"
-
-
-def _hosts_fit(one: LogRecord, other: LogRecord) -> bool:
-    return _same_host(one.host, other.host)
 
 
 def _step_after(first: LogRecord, then: LogRecord, _run: Run | None, _member: Member | None, context: Context) -> bool:
@@ -254,12 +252,8 @@ def _started_again(first: LogRecord, then: LogRecord, run: Run | None, member: M
         for other in run.joined
         if (member is None and other.pid != first.pid)
         or (member is not None and other.rank == member.rank)
-        or (other.pid is not None and other.pid == first.pid and _same_host(other.host, first.host))
+        or (other.pid is not None and other.pid == first.pid and hosts_fit(other.host, first.host))
     )
-
-
-def _same_host(one: str | None, other: str | None) -> bool:
-    return one is None or other is None or one == other
 
 
 _CHECKS: dict[str, Callable[[LogRecord, LogRecord, Run | None, Member | None, Context], bool]] = {

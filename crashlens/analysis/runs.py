@@ -88,7 +88,7 @@ class Run:
 
     def member_with_pid(self, pid: int | None, host: str | None) -> Member | None:
         """The member with this process id on this host; an unknown host matches any."""
-        return next((m for m in self.processes() if pid is not None and m.pid == pid and _same(m.host, host)), None)
+        return next((m for m in self.processes() if pid is not None and m.pid == pid and hosts_fit(m.host, host)), None)
 
     def member_on_gpu(self, pci_bus_id: str | None, host: str | None) -> Member | None:
         """The member on this GPU of this host; both must be known, since every host has the same addresses."""
@@ -132,6 +132,11 @@ def find_runs(records: list[LogRecord], pci_by_gpu: dict[str, str]) -> list[Run]
         if not any(run is other for other in unique):
             unique.append(run)
     return unique
+
+
+def hosts_fit(one: str | None, other: str | None) -> bool:
+    """Whether two records may be of one host: an unknown host fits any."""
+    return one is None or other is None or one == other
 
 
 def run_of(record: LogRecord, runs: list[Run]) -> Run | None:
@@ -202,7 +207,3 @@ def _merge(kept: Run, gone: Run) -> None:
         kept.members = gone.members | kept.members
         for member in gone.restarted:
             _add_start(kept, member)
-
-
-def _same(one: str | None, other: str | None) -> bool:
-    return one is None or other is None or one == other

@@ -21,12 +21,14 @@ from crashlens.analysis.load import mark_loaded, measure_power_headroom, measure
 from crashlens.catalog.thresholds import threshold
 from crashlens.conclude.scene import Scene, used
 from crashlens.conclude.wording import clock_text, compose, listed, say
-from crashlens.findings import Effect, Evidence, Finding, Place, Role
+from crashlens.findings import Effect, Evidence, Finding, Place, Role, Verdict
 from crashlens.timebase import Window, from_us
 
 SEED = 20261201
 MOST_TURNS = 5  # samples shown per finding
 _TURN = "telemetry.clocks_event_reasons"
+
+Kind = tuple[str, str, Verdict]
 
 
 def conclude_clocks_power(scene: Scene) -> list[Finding]:
@@ -124,18 +126,11 @@ def _power_cap(scene: Scene, samples: pl.DataFrame, held: Held) -> Finding:
         "draw": _percent(ratio),
     }
     if ratio < below.value:
-        story, cause, verdict = "cap_below_limit", "power.cap_below_limit", "undecided"
+        kind: Kind = ("cap_below_limit", "power.cap_below_limit", "undecided")
     else:
-        story, cause, verdict = "power_cap_normal", "power.software_cap", "benign"
-    return compose(
-        scene.lang, story, cause, verdict, values,
-        first_event=None,
-        evidence=_turn_evidence(scene, held, lead="context"),
-        window=_window(held),
-        devices=scene.devices(list(held.gpu_keys)),
-        rule_ids=(_TURN,),
-        thresholds=(at_limit, below, *used("thermal_share_of_loaded")),
-    )  # fmt: skip
+        kind = ("power_cap_normal", "power.software_cap", "benign")
+    names = ("power_cap_draw_ratio", "cap_below_limit_draw_ratio", "thermal_share_of_loaded")
+    return _state(scene, held, kind, values, names)
 
 
 def _lowered(scene: Scene, samples: pl.DataFrame, headroom: pl.DataFrame) -> dict[str, tuple[str, float]]:
@@ -171,7 +166,7 @@ def _lowered_limit(
     worst = min(clocks, key=lambda effect: effect.ratio, default=None)
     compared_with, watts = min(lowered.values(), key=lambda entry: _COMPARED.index(entry[0]))
     # Boards of two models may have two limits by design.
-    verdict = "consistent" if compared_with == "sisters" else "supported"
+    verdict: Verdict = "consistent" if compared_with == "sisters" else "supported"
     values: dict[str, object] = {
         "gpus": scene.gpus_phrase([*keys]),
         "share": _share_of(lang, own),
@@ -181,22 +176,15 @@ def _lowered_limit(
         "clock": _clock_text(lang, worst, own),
         "throughput": _throughput_text(samples, throughput, scene, own),
     }
-    return compose(
-        lang, "power_limit_lowered", "power.software_cap", verdict, values,
-        first_event=None,
-        evidence=_turn_evidence(scene, own, lead="context"),
-        window=_window(own),
-        devices=scene.devices([*keys]),
-        effects=(*([worst] if worst else []), *([throughput] if throughput else [])),
-        rule_ids=(_TURN,),
-        thresholds=used(
-            "power_cap_draw_ratio",
-            "lowered_limit_ratio",
-            "thermal_share_of_loaded",
-            "throughput_drop_ratio",
-            "lead_in_steps",
-        ),
-    )  # fmt: skip
+    names = (
+        "power_cap_draw_ratio",
+        "lowered_limit_ratio",
+        "thermal_share_of_loaded",
+        "throughput_drop_ratio",
+        "lead_in_steps",
+    )
+    effects = (*([worst] if worst else []), *([throughput] if throughput else []))
+    return _state(scene, own, ("power_limit_lowered", "power.software_cap", verdict), values, names, effects=effects)
 
 
 def _cap_undecided(scene: Scene, samples: pl.DataFrame, held: Held, headroom: pl.DataFrame) -> Finding:
@@ -215,15 +203,8 @@ def _cap_undecided(scene: Scene, samples: pl.DataFrame, held: Held, headroom: pl
         "thermal": _thermal_bits(lang, samples),
         "missing": listed(lang, absent),
     }
-    return compose(
-        lang, "power_cap_consistent", "power.software_cap", "consistent", values,
-        first_event=None,
-        evidence=_turn_evidence(scene, held, lead="context"),
-        window=_window(held),
-        devices=scene.devices(list(held.gpu_keys)),
-        rule_ids=(_TURN,),
-        thresholds=used("thermal_share_of_loaded", "loaded_utilization_ratio", "power_cap_draw_ratio"),
-    )  # fmt: skip
+    names = ("thermal_share_of_loaded", "loaded_utilization_ratio", "power_cap_draw_ratio")
+    return _state(scene, held, ("power_cap_consistent", "power.software_cap", "consistent"), values, names)
 
 
 def _share_range(lang: str, shares: list[float]) -> str:
@@ -259,30 +240,39 @@ def _sync_boost(scene: Scene, _samples: pl.DataFrame, held: Held) -> Finding:
 
 
 def _setting(scene: Scene, held: Held, story: str) -> Finding:
-    return compose(
-        scene.lang, story, "clocks.user_setting", "supported",
-        {"gpus": scene.gpus_phrase(list(held.gpu_keys)), "share": _percent(max(held.shares_of("share"), default=None))},
-        first_event=None,
-        evidence=_turn_evidence(scene, held, lead="context"),
-        window=_window(held),
-        devices=scene.devices(list(held.gpu_keys)),
-        rule_ids=(_TURN,),
-        thresholds=used("thermal_share_of_loaded"),
-    )  # fmt: skip
+    share = _percent(max(held.shares_of("share"), default=None))
+    values: dict[str, object] = {"gpus": scene.gpus_phrase(list(held.gpu_keys)), "share": share}
+    return _state(scene, held, (story, "clocks.user_setting", "supported"), values, ("thermal_share_of_loaded",))
 
 
 def _idle(scene: Scene, samples: pl.DataFrame, held: Held) -> Finding | None:
     busy = mark_loaded(samples, loaded_utilization_ratio=threshold("loaded_utilization_ratio").value)["loaded"]
     if busy.any() or min(held.shares_of("share"), default=0.0) < 1.0:
         return None
+    values: dict[str, object] = {"gpus": scene.gpus_phrase(list(held.gpu_keys))}
+    return _state(scene, held, ("idle", "clocks.idle", "benign"), values, ("loaded_utilization_ratio",))
+
+
+def _state(
+    scene: Scene,
+    held: Held,
+    kind: Kind,
+    values: dict[str, object],
+    names: tuple[str, ...],
+    *,
+    effects: tuple[Effect, ...] = (),
+) -> Finding:
+    """A finding on a state, which has samples but no first event; `kind` is story, cause and verdict."""
+    story, cause, verdict = kind
     return compose(
-        scene.lang, "idle", "clocks.idle", "benign", {"gpus": scene.gpus_phrase(list(held.gpu_keys))},
+        scene.lang, story, cause, verdict, values,
         first_event=None,
         evidence=_turn_evidence(scene, held, lead="context"),
         window=_window(held),
         devices=scene.devices(list(held.gpu_keys)),
+        effects=effects,
         rule_ids=(_TURN,),
-        thresholds=used("loaded_utilization_ratio"),
+        thresholds=used(*names),
     )  # fmt: skip
 
 

@@ -39,6 +39,11 @@ class GpuCase:
         """The cause, or that the input does not decide one."""
         return self.cause.cause if self.cause else _UNDECIDED
 
+    @property
+    def of_its_cause(self) -> list[LogRecord]:
+        """Its records that stand for its cause themselves, and do not only go with them."""
+        return [record for record in self.records if cause_of(record.xid, record.rule_id, record.fields) == self.cause]
+
 
 def find_gpu_cases(scene: Scene) -> list[GpuCase]:
     """GPU records grouped into cases, in order of time."""
@@ -126,7 +131,7 @@ def _device(record: LogRecord, scene: Scene) -> str:
 
 
 def _repeats(case: GpuCase) -> bool:
-    leads = sorted((r for r in case.records if cause_of(r.xid, r.rule_id, r.fields) == case.cause), key=sort_key)
+    leads = sorted(case.of_its_cause, key=sort_key)
     programs = {record.pid for record in leads if record.pid is not None}
     within_s = threshold("repeat_xid_window_s").value
     near = any(
@@ -137,7 +142,7 @@ def _repeats(case: GpuCase) -> bool:
 
 
 def _repeating(scene: Scene, case: GpuCase) -> Finding:
-    leads = sorted((r for r in case.records if cause_of(r.xid, r.rule_id, r.fields) == case.cause), key=sort_key)
+    leads = sorted(case.of_its_cause, key=sort_key)
     values: dict[str, object] = {
         "programs": len({record.pid for record in leads if record.pid is not None}),
         "first_time": _time(scene, leads[0]),
@@ -160,8 +165,7 @@ def _compose(
     story, cause_id, verdict = kind
     numbers = sorted({record.xid for record in case.records if record.xid is not None}, key=_by_rank)
     phrase = "Xid " + ", ".join(map(str, numbers)) if numbers else ""
-    same = [record for record in case.records if cause_of(record.xid, record.rule_id, record.fields) == case.cause]
-    keys: list[str | None] = [case.lead.gpu_key, *(record.gpu_key for record in same)]
+    keys: list[str | None] = [case.lead.gpu_key, *(record.gpu_key for record in case.of_its_cause)]
     filled: dict[str, object] = {
         "gpus": scene.gpus_phrase(keys),
         "at_time": scene.when(case.lead),
