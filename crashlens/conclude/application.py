@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from crashlens.analysis.allocator import Allocation, read_allocation
 from crashlens.analysis.records import LogRecord, order_of, sort_key
 from crashlens.analysis.runs import run_of
+from crashlens.catalog.record_causes import record_cause
 from crashlens.catalog.thresholds import threshold
 from crashlens.conclude.scene import Part, Scene, evidence_list, hosts_of, used, window_of
 from crashlens.conclude.wording import compose, number_ranges, say
@@ -54,7 +55,8 @@ def _finding(scene: Scene, members: list[tuple[LogRecord, Told]]) -> Finding:
     ranks = sorted({record.rank for record in records if record.rank is not None})
     state = told.cause == "communication.peer_connection_lost"
     names = ("oom_other_process_share", "oom_fragmentation_share") if told.cause.startswith("gpu_memory.oom") else ()
-    values = told.values | {
+    values = told.values
+    values |= {
         "at_time": scene.when(first),
         "ranks": number_ranges(ranks) or say(scene.lang, "words", "unknown"),
     }
@@ -83,15 +85,30 @@ def _tell(scene: Scene, record: LogRecord) -> Told | None:
             return _exception(scene, record)
         case "nccl.peer_lost" | "c10d.watchdog_terminated" | "torch.dist_backend_error":
             return _peer(record)
-        case "nccl.ib_completion":
-            status = record.fields.get("ib_status", "?")
-            return Told("rdma_link", "network.rdma_link", "consistent", {"status": status}) if status != "5" else None
         case "kernel.oom_kill":
             return _oom_kill(scene, record)
         case "elastic.worker_failed":
             return _exit(scene, record)
         case _:
-            return None
+            row = record_cause(record.rule_id, record.fields)
+            return None if row is None else Told(row.story, row.cause, row.verdict, _captures(scene, record))
+
+
+class _Captures(dict[str, object]):
+    """What a record says, for a template; what it does not say is worded as unknown."""
+
+    def __init__(self, known: dict[str, object], unknown: str) -> None:
+        super().__init__(known)
+        self._unknown = unknown
+
+    def __missing__(self, _key: str) -> object:
+        return self._unknown
+
+
+def _captures(scene: Scene, record: LogRecord) -> dict[str, object]:
+    columns = {"host": record.host, "pid": record.pid, "rank": record.rank, "exit_code": record.exit_code}
+    known = record.fields | {name: value for name, value in columns.items() if value is not None}
+    return _Captures(known, say(scene.lang, "words", "unknown"))
 
 
 def _out_of_memory(scene: Scene, record: LogRecord) -> Told:
