@@ -107,7 +107,10 @@ class _Captures(dict[str, object]):
 
 def _captures(scene: Scene, record: LogRecord) -> dict[str, object]:
     columns = {"host": record.host, "pid": record.pid, "rank": record.rank, "exit_code": record.exit_code}
-    known = record.fields | {name: value for name, value in columns.items() if value is not None}
+    known: dict[str, object] = {
+        **record.fields,
+        **{name: value for name, value in columns.items() if value is not None},
+    }
     return _Captures(known, say(scene.lang, "words", "unknown"))
 
 
