@@ -9,13 +9,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from crashlens.rules.matcher import ERROR_WORDS, LiteralMatcher, Matcher
+from crashlens.rules.fast_matcher import AutoMatcher
+from crashlens.rules.matcher import LONG_LINE, Candidate, Matcher
 from crashlens.rules.model import Record, Rule, RuleSet, StepLine
+from crashlens.scan.ahead import usable_threads, work_ahead
 from crashlens.scan.envelope import Peeled, peel, strip_unprinted
 from crashlens.scan.masking import mask_secrets
-from crashlens.scan.member import Block
+from crashlens.scan.member import Block, count_lines
 
-LONGEST_SEGMENT = 16 * 1024  # of a stretch twice as long the start, the end and what is near a literal are searched
+LONGEST_SEGMENT = LONG_LINE // 2  # of a stretch twice as long the start, the end and what is near a literal are searched
 REACH = 8 * 1024  # characters behind a literal that belong to its record, and a quarter of it before
 MOST_RECORDS_PER_SEGMENT = 16
 MOST_RECORDS_PER_LINE = 2**16 - 1  # what the column that numbers them can hold
@@ -81,55 +83,69 @@ class RecordReader:
 
     Attributes:
         rule_set: The rules.
-        matcher: The engine that finds candidate lines; None takes the reference engine.
+        matcher: The engine that finds candidate lines; None takes the fast one where it is there and worth it.
+        threads: How many threads may look for candidates.
         counts: Lines matched, and lines with an error word that no rule claimed.
     """
 
     rule_set: RuleSet
     matcher: Matcher | None = None
     counts: LineCounts = field(default_factory=LineCounts)
+    threads: int = field(default_factory=usable_threads)
 
     def __post_init__(self) -> None:
         self._items: tuple[Rule | StepLine, ...] = (*self.rule_set.rules, *self.rule_set.step_lines)
-        self._engine = self.matcher or LiteralMatcher([item.literals for item in self._items])
+        self._engine = self.matcher or AutoMatcher(
+            [item.literals for item in self._items], [item.pattern.pattern for item in self._items]
+        )
         self._open: list[_Open] = []
 
     def read(self, blocks: Iterable[Block]) -> Iterator[Hit]:
         """Every record, in the order of the lines that end them."""
-        for block in blocks:
-            yield from self._read_block(block)
+        for block, (data, candidates) in work_ahead(blocks, self._search, threads=self.threads):
+            yield from self._read_block(block, data, candidates)
         yield from self._close_all()
 
-    def _read_block(self, block: Block) -> Iterator[Hit]:
+    def _search(self, block: Block) -> tuple[bytes, list[Candidate]]:
         data = strip_unprinted(block.data)
+        return data, list(self._engine.candidates(data))
+
+    def _read_block(self, block: Block, data: bytes, candidates: list[Candidate]) -> Iterator[Hit]:
         raw = block.data if data is not block.data else b""
         raw_lines = raw.split(b"\n") if raw else []
         at, line = 0, block.first_line
-        for candidate in self._engine.candidates(data):
+        for candidate in candidates:
             while self._open and at < candidate.start:
                 end = data.find(b"\n", at)
-                yield from self._line(line, _text(data[at:end], raw_lines, line - block.first_line), ())
+                yield from self._counted(line, _text(data[at:end], raw_lines, line - block.first_line))
                 at, line = end + 1, line + 1
             if candidate.start < at:
                 continue
-            line += data.count(b"\n", at, candidate.start)
+            line += count_lines(data, at, candidate.start)
             at = candidate.end + 1
             items = tuple(self._items[number] for number in candidate.items)
             text = _text(data[candidate.start : candidate.end], raw_lines, line - block.first_line)
-            found = list(self._line(line, text, items))
-            if found or self._open:
-                self.counts.matched += 1
-            elif any(word.decode() in text[0] for word in ERROR_WORDS):
-                self.counts.error_like += 1
-                if len(self.counts.error_lines) < SHOWN_ERROR_LINES:
-                    self.counts.error_lines.append(line)
-            yield from found
+            yield from self._counted(line, text, items, error=candidate.error)
             line += 1
         while self._open and at < len(data):
             end = data.find(b"\n", at)
             end = len(data) if end < 0 else end
-            yield from self._line(line, _text(data[at:end], raw_lines, line - block.first_line), ())
+            yield from self._counted(line, _text(data[at:end], raw_lines, line - block.first_line))
             at, line = end + 1, line + 1
+
+    def _counted(
+        self, line: int, text: tuple[str, str], items: tuple[Rule | StepLine, ...] = (), *, error: bool = False
+    ) -> list[Hit]:
+        """The records of a line. What is counted must not hang on why it is read: engines differ in that."""
+        found = list(self._line(line, text, items)) if items or self._open else []
+        opened = any(item.hit.line == line for item in self._open)
+        if found or opened or (error and self._open):
+            self.counts.matched += 1
+        elif error:
+            self.counts.error_like += 1
+            if len(self.counts.error_lines) < SHOWN_ERROR_LINES:
+                self.counts.error_lines.append(line)
+        return found
 
     def _line(self, line: int, text: tuple[str, str], items: tuple[Rule | StepLine, ...]) -> Iterator[Hit]:
         clean, raw = text
