@@ -262,9 +262,12 @@ def _near(text: str, literals: Sequence[str]) -> list[str]:
 
 def _matches(item: Rule | StepLine, peeled: Peeled, line: int, text: str) -> list[Hit]:
     message = peeled.message
-    if not any(literal in message for literal in item.literals):
-        return []
     if isinstance(item, Rule) and peeled.component not in item.applies_to:
+        return []
+    for literal in item.literals:  # no generator: this is asked for each rule of each candidate
+        if literal in message:
+            break
+    else:
         return []
     hits: list[Hit] = []
     for found in islice(item.pattern.finditer(message), MOST_RECORDS_PER_SEGMENT):

@@ -22,6 +22,8 @@ _BEST: tuple[StampKind, ...] = ("utc", "local", "local_no_year", "monotonic")
 _LONG = ("seq", "timeout_ms", "ran_ms")
 _SHORT = ("xid", "exit_code")
 _OWN_COLUMNS = {*_LONG, *_SHORT, "rank", "local_rank", "pid", "host", "process_group"}
+_PCI = re.compile(r"([0-9a-fA-F]{1,8}):([0-9a-fA-F]{1,2}):([0-9a-fA-F]{1,2})")
+_INTEGER = re.compile(r"-?\d{1,18}")
 _STEP_VALUES = ("step_time_s", "tokens_per_s", "samples_per_s", "mfu_ratio", "loss")
 
 
@@ -176,7 +178,7 @@ class RowBuilder:
 
 def normal_pci(text: str | None) -> str | None:
     """`dddd:bb:dd` in lower case: the domain without leading zeros beyond four digits, the function dropped."""
-    found = re.match(r"([0-9a-fA-F]{1,8}):([0-9a-fA-F]{1,2}):([0-9a-fA-F]{1,2})", text or "")
+    found = _PCI.match(text or "")
     if not found:
         return None
     domain, bus, device = (int(part, 16) for part in found.groups())
@@ -216,7 +218,7 @@ def _shown(text: str) -> str:
 
 
 def _integer(text: str | None) -> int | None:
-    return int(text) if text and re.fullmatch(r"-?\d{1,18}", text) else None
+    return int(text) if text and _INTEGER.fullmatch(text) else None
 
 
 def _short(text: str | None) -> int | None:
