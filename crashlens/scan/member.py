@@ -4,18 +4,16 @@ A line ends at LF, nothing else, so that `file:line` agrees with an editor and w
 a line longer than `LONGEST_LINE` is cut, a stream longer than `MOST_DECODED` ends there, and both are said.
 """
 
-import bz2
 import codecs
 import hashlib
-import lzma
 import sys
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
-BLOCK = 256 * 1024
+from crashlens.scan.packed import BLOCK, TooMuchMemoryError, damaged_errors, has_zstd, is_zstd, open_stream
+
 HEAD = 64 * 1024
 LONGEST_LINE = 1024 * 1024
 LINE_END = 64 * 1024  # of an overlong line this much of its end is kept: errors are glued behind progress bars
@@ -45,7 +43,6 @@ def count_lines(data: bytes, start: int = 0, end: int | None = None) -> int:
 
 
 _UNREAD_PACKED = {
-    b"\x28\xb5\x2f\xfd": "zstd compressed",
     b"PK\x03\x04": "a zip archive",
     b"%PDF-": "a PDF",
     b"\x7fELF": "a program",
@@ -56,89 +53,6 @@ _UNREAD_PACKED = {
     b"\x80\x04": "a Python pickle (never loaded)",
     b"\x80\x05": "a Python pickle (never loaded)",
 }
-
-
-class _Stream(Protocol):
-    finished: bool
-    trailing: bool
-
-    def feed(self, data: bytes) -> Iterator[bytes]: ...
-
-
-class _Zlib:
-    """gzip, concatenated members included; at most BLOCK bytes come out at a time."""
-
-    def __init__(self) -> None:
-        self._inner = zlib.decompressobj(31)
-        self._ended = b""  # the start of what may be another member, once one has ended
-        self.finished = False
-        self.trailing = False
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        if self.finished:
-            data = self._next_member(data)
-        while data:
-            out = self._inner.decompress(data, BLOCK)
-            if out:
-                yield out
-            self.finished = self._inner.eof
-            data = self._inner.unconsumed_tail
-            if self.finished:
-                data = self._next_member(self._inner.unused_data)
-
-    def _next_member(self, data: bytes) -> bytes:
-        """What of `data` belongs to a further member. Behind the last one tape tools leave NUL bytes."""
-        data = b"" if self.trailing else self._ended + data
-        self._ended = b""
-        if data.startswith(b"\x1f\x8b"):
-            self._inner = zlib.decompressobj(31)
-            self.finished = False
-            return data
-        if data == b"\x1f":
-            self._ended = data
-        elif data.strip(b"\x00"):
-            self.trailing = True
-        return b""
-
-
-class _Incremental:
-    """bzip2 and xz, concatenated streams included."""
-
-    def __init__(self, make: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
-        self._make = make
-        self._inner = make()
-        self.finished = False
-        self.trailing = False
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        if self.finished:
-            data = data.lstrip(b"\x00")
-            if not data:
-                return
-            self._inner = self._make()
-            self.finished = False
-        while True:
-            out = self._inner.decompress(data, max_length=BLOCK)
-            if out:
-                yield out
-            self.finished = self._inner.eof
-            if self._inner.eof:
-                data = self._inner.unused_data.lstrip(b"\x00")
-                if not data:
-                    return
-                self._inner = self._make()
-                self.finished = False
-            elif self._inner.needs_input:
-                return
-            else:
-                data = b""
-
-
-_PACKED: tuple[tuple[bytes, str, Callable[[], _Stream]], ...] = (
-    (b"\x1f\x8b", "gzip", _Zlib),
-    (b"BZh", "bzip2", lambda: _Incremental(bz2.BZ2Decompressor)),
-    (b"\xfd7zXZ\x00", "xz", lambda: _Incremental(lzma.LZMADecompressor)),
-)
 
 
 @dataclass
@@ -153,7 +67,7 @@ class Member:
         sha256: Digest of the bytes on disk, once it was read to its end.
         complete: False once something was left out.
         size: Bytes on disk.
-        packing: gzip, bzip2, xz, or "" for none.
+        packing: gzip, bzip2, xz, zstd, or "" for none.
         head_notices: What was wrong with the part that `head` decoded.
         leading_nul: NUL bytes before the first other byte, as `head` found them.
     """
@@ -190,6 +104,8 @@ class Member:
         """What the file is when it is none that can be read as text, such as "a PDF"; else None."""
         with self.file.open("rb") as raw:
             start = raw.read(8)
+        if is_zstd(start) and not has_zstd():
+            return "zstd compressed"
         return next((kind for magic, kind in _UNREAD_PACKED.items() if start.startswith(magic)), None)
 
     def digest(self) -> str:
@@ -250,14 +166,14 @@ class Member:
     def _unpacked(self, raw: BinaryIO, hashed: Callable[[bytes], None], notices: list[str]) -> Iterator[bytes]:
         first = raw.read(BLOCK)
         hashed(first)
-        packed = next(((name, make) for magic, name, make in _PACKED if first.startswith(magic)), None)
-        if packed is None:
+        opened = open_stream(first)
+        if opened is None:
             while first:
                 yield first
                 first = raw.read(BLOCK)
                 hashed(first)
             return
-        self.packing, stream = packed[0], packed[1]()
+        self.packing, stream = opened
         read, made, chunk = len(first), 0, first
         try:
             while chunk:
@@ -273,7 +189,11 @@ class Member:
                 chunk = raw.read(BLOCK)
                 hashed(chunk)
                 read += len(chunk)
-        except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError) as error:
+        except TooMuchMemoryError as error:
+            notices.append(f"The {self.packing} stream needs {error} to be read; the lines before that were read.")
+            self.complete = False
+            return
+        except damaged_errors() as error:
             notices.append(f"The {self.packing} stream is damaged ({error}); the lines before that were read.")
             self.complete = False
             return
