@@ -7,7 +7,7 @@ may enter it; everything works without it, slower. Nothing in it is code, and no
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -40,14 +40,14 @@ def keep_bytes(name: str, body: bytes) -> None:
         try:
             with os.fdopen(file, "wb") as kept:
                 kept.write(hashlib.sha256(body).digest() + body)
-            os.replace(passing, name, src_dir_fd=folder, dst_dir_fd=folder)  # noqa: PTH105 - relative to the folder
+            os.replace(passing, name, src_dir_fd=folder, dst_dir_fd=folder)
         except OSError:
-            os.unlink(passing, dir_fd=folder)  # noqa: PTH108
+            os.unlink(passing, dir_fd=folder)
         _drop_oldest(folder)
 
 
 @contextmanager
-def _folder() -> Iterator[int]:
+def _folder() -> Generator[int]:
     """The opened folder. OSError: there is none that may be used."""
     path = _path()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -81,4 +81,4 @@ def _drop_oldest(folder: int) -> None:
         files = sorted((entry.stat(follow_symlinks=False).st_mtime, entry.name) for entry in found)
     for _, name in files[:-MOST_FILES]:
         with suppress(OSError):
-            os.unlink(name, dir_fd=folder)  # noqa: PTH108 - relative to the folder
+            os.unlink(name, dir_fd=folder)

@@ -1,10 +1,11 @@
 """Which cause does a GPU record stand for when it is the first of its burst?"""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
+
+from crashlens.catalog.toml_text import toml_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ def xid_causes() -> tuple[XidCause, ...]:
     text = (resources.files("crashlens.catalog") / "xid_causes.toml").read_text(encoding="utf-8")
     return tuple(
         XidCause(row["cause"], row["story"], frozenset(row["xids"]), frozenset(row["rules"]), row.get("unless", {}))
-        for row in tomllib.loads(text)["xid_cause"]
+        for row in toml_document(text)["xid_cause"]
     )
 
 

@@ -4,11 +4,11 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 
 from crashlens.cli.audit import add_audit
 from crashlens.cli.scan import add_scan
 from crashlens.errors import CrashlensError
+from crashlens.rules.fast_matcher import fast_engine
 
 COULD_NOT = 2
 INTERRUPTED = 130
@@ -49,14 +49,23 @@ def _parser() -> argparse.ArgumentParser:
         prog="crashlens",
         description="Turns what a dead or slow GPU job left behind into findings that can be checked line by line.",
     )
-    parser.add_argument("--version", action="version", version=f"crashlens {_version()}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print version and search engine, and end")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add_scan(commands)
     add_audit(commands)
     return parser
 
 
+class _Version(argparse.Action):
+    """Looks the version up when it is asked for: that alone takes as long as reading a short log."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
+        parser.exit(message=f"crashlens {_version()} (search: {fast_engine() or 'reference'})\n")
+
+
 def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - see _Version
+
     try:
         return version("crashlens-gpu")
     except PackageNotFoundError:

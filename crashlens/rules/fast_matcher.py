@@ -86,7 +86,9 @@ class HyperscanMatcher:
         ]
         self._search = _Search(chosen, self._plain)
         # Where a stretch or a literal is searched, the whole wider pattern is asked before the line is taken apart.
-        self._asked = {n: _Asked(one.whole) for n, one in enumerate(wide) if one is not None and one.searched != one.whole}
+        self._asked = {
+            n: _Asked(one.whole) for n, one in enumerate(wide) if one is not None and one.searched != one.whole
+        }
 
     def candidates(self, block: bytes) -> Iterator[Candidate]:
         """See `Matcher.candidates`."""
@@ -176,7 +178,7 @@ def _database(expressions: Sequence[Sequence[str]], instead: Sequence[Sequence[s
 
     words = [_quoted(word) for word in ERROR_WORDS]
     pairs = [*enumerate(words), *((n, one) for n, many in enumerate(expressions, len(words)) for one in many)]
-    key = hashlib.sha256(repr((hyperscan.__version__, pairs)).encode()).hexdigest()
+    key = hashlib.sha256(repr((str(getattr(hyperscan, "__version__", "")), pairs)).encode()).hexdigest()
     kept = cached_bytes(f"hyperscan-{key}.db")
     if kept is not None:
         try:

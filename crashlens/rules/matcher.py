@@ -37,14 +37,12 @@ class Candidate:
 
 
 class Matcher(Protocol):
-    """Finds candidate lines in a block of whole lines without ANSI escapes, in order.
-
-    Attributes:
-        engine: What searches: `reference`, or the name of the library.
-    """
+    """Finds candidate lines in a block of whole lines without ANSI escapes, in order."""
 
     @property
-    def engine(self) -> str: ...
+    def engine(self) -> str:
+        """What searches: `reference`, or the name of the library."""
+        ...
 
     def candidates(self, block: bytes) -> Iterator[Candidate]:
         """Every line that a rule could match or that holds an error word, once, in order. Safe in several threads."""

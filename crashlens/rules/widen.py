@@ -1,7 +1,7 @@
-"""A pattern to a wider one that a byte engine can search: what must stand in every line where the pattern matches?
+r"""A pattern to a wider one that a byte engine can search: what must stand in every line where the pattern matches?
 
 A pattern is written for the message behind the envelopes, as text; the engine sees whole lines, as UTF-8 bytes. So
-every condition on the place (`^`, `\\b`, look-arounds) is dropped, a class that holds characters beyond ASCII takes any
+every condition on the place (`^`, `\b`, look-arounds) is dropped, a class that holds characters beyond ASCII takes any
 such byte, and counts count bytes. Of a pattern with gaps (`.*`) only the stretch with the longest fixed text is kept:
 a search that waits behind a common word for the rest of each line is slow. Ends that need not be there are cut, so that
 one record is reported once and not once per digit of its last number. A wider pattern fires on more lines; the pattern
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-_sre: Any = re._parser  # type: ignore[attr-defined]  # noqa: SLF001 - the parser of `re` has no public name
+_sre: Any = getattr(re, "_parser")  # noqa: B009 - it has no public name, and the type checker does not know it
 
 MOST_COPIES = 12  # a count beyond this is searched as "this many or more"
 LONGEST_WORD = 3  # any characters beyond this number are a gap
@@ -24,7 +24,7 @@ LEAST_WORDS = 7  # bytes of the words around gaps together: a pattern with less 
 _ASCII = frozenset(range(128)) - {10}
 _GAP = frozenset(map(ord, " aA0"))  # a class that holds all these takes whole phrases
 _FOLDED_BEYOND_ASCII = frozenset(map(ord, "iIsSkK"))  # without case, these letters equal letters that are not ASCII
-_CATEGORIES = {
+_CATEGORIES: dict[Any, str] = {
     _sre.CATEGORY_DIGIT: r"\d", _sre.CATEGORY_NOT_DIGIT: r"\D", _sre.CATEGORY_SPACE: r"\s",
     _sre.CATEGORY_NOT_SPACE: r"\S", _sre.CATEGORY_WORD: r"\w", _sre.CATEGORY_NOT_WORD: r"\W",
 }  # fmt: skip

@@ -3,9 +3,11 @@
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 THREADS = "CRASHLENS_THREADS"  # environment variable: how many threads search, beside the one that reads
 MOST_THREADS = 4  # one reader keeps no more of them busy
@@ -40,6 +42,8 @@ def work_ahead(
     more = _told(rest, fault)
     first = next(more, None)
     if first is not None:
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - not needed for short sources
+
         with ThreadPoolExecutor(threads) as pool:
             waiting.append((first, pool.submit(work, first)))
             while waiting:

@@ -114,7 +114,7 @@ class _Zstd:
     def __init__(self, library: Any) -> None:
         self._library = library
         self._inner = self._new()
-        self._ended = b""  # the start of what may be another frame, once one has ended
+        self._ended: bytes = b""  # the start of what may be another frame, once one has ended
         self.finished = False
         self.trailing = False
 

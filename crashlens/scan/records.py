@@ -17,7 +17,9 @@ from crashlens.scan.envelope import Peeled, peel, strip_unprinted
 from crashlens.scan.masking import mask_secrets
 from crashlens.scan.member import Block, count_lines
 
-LONGEST_SEGMENT = LONG_LINE // 2  # of a stretch twice as long the start, the end and what is near a literal are searched
+LONGEST_SEGMENT = (
+    LONG_LINE // 2
+)  # of a stretch twice as long the start, the end and what is near a literal are searched
 REACH = 8 * 1024  # characters behind a literal that belong to its record, and a quarter of it before
 MOST_RECORDS_PER_SEGMENT = 16
 MOST_RECORDS_PER_LINE = 2**16 - 1  # what the column that numbers them can hold

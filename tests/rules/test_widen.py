@@ -19,7 +19,10 @@ from crashlens.rules.widen import widened
         ("(?i)error", r"[\x45\x65][\x52\x72][\x52\x72][\x4f\x6f][\x52\x72]"),
         ("(?i)k", r"[\x49\x4b\x53\x69\x6b\x73\x80-\xff]"),  # without case, K equals the Kelvin sign
         ("오류 12345", r"\xec\x98\xa4\xeb\xa5\x98\x20\x31\x32\x33\x34\x35"),
-        (r"from [^\n]* failed : (?:Broken|Reset)", r"\x20\x66\x61\x69\x6c\x65\x64\x20\x3a\x20(?:\x42\x72\x6f\x6b\x65\x6e|\x52\x65\x73\x65\x74)"),
+        (
+            r"from [^\n]* failed : (?:Broken|Reset)",
+            r"\x20\x66\x61\x69\x6c\x65\x64\x20\x3a\x20(?:\x42\x72\x6f\x6b\x65\x6e|\x52\x65\x73\x65\x74)",
+        ),
     ],
 )
 def test_a_pattern_is_widened_to_what_stands_in_every_line(pattern: str, searched: str) -> None:

@@ -17,7 +17,9 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
     "bzip2": lambda data: bz2.compress(data, 1),
     "xz": lambda data: lzma.compress(data, preset=0),
-    "zstd": lambda data: zstd.compress(data, options={zstd.CompressionParameter.checksum_flag: 1}),  # as the command does
+    "zstd": lambda data: zstd.compress(
+        data, options={zstd.CompressionParameter.checksum_flag: 1}
+    ),  # as the command does
 }
 
 
@@ -131,7 +133,9 @@ def test_a_damaged_stream_yields_what_stood_before_the_damage(tmp_path: Path, na
 
 
 @pytest.mark.parametrize("make", [bz2.BZ2Compressor, zstd.ZstdCompressor])
-def test_a_bomb_is_stopped_and_said(tmp_path: Path, make: Callable[[], "bz2.BZ2Compressor | zstd.ZstdCompressor"]) -> None:
+def test_a_bomb_is_stopped_and_said(
+    tmp_path: Path, make: Callable[[], "bz2.BZ2Compressor | zstd.ZstdCompressor"]
+) -> None:
     # of one repeated byte these pack some 20,000 to 1, which no log does
     pack = make()
     data = b"".join(pack.compress(b"\x00" * 1024**2) for _ in range(80)) + pack.flush()
