@@ -23,6 +23,12 @@ _ORDINARY = (
     "  (layers.{b}.attention.wq): Linear(in_features={a}, out_features={c}, bias=False)  # {pid} shard {gpu} of {rank}",
 )
 _STEP = "2026-10-01T{clock}.{ms:03}Z step {a} loss 2.{c:06} tokens/s {pid} step_time 1.{b:03}s"
+_TRACEBACK = (
+    "[rank{rank}]: Traceback (most recent call last):\n"
+    '[rank{rank}]:   File "/app/train.py", line {b}, in <module>\n'
+    "[rank{rank}]:     main()\n"
+    "[rank{rank}]: ValueError: shard {a} holds {c} samples"
+)
 _BEFORE = {"kernel": "[{pid}.{c:06}] ", "nccl": "node{node:03}:{pid}:{c} [{gpu}] NCCL WARN ", "c10d": "[rank{rank}]: "}
 
 
@@ -53,8 +59,9 @@ def _lines(hits: float, steps: float) -> Iterator[bytes]:
         _BEFORE[next((one for one in ("kernel", "nccl", "c10d") if one in rule.applies_to), "c10d")]
         + example.replace("{", "{{").replace("}", "}}")
         for rule in shipped_rules().rules
+        if rule.record is None  # the first line of a longer record, alone, would be waited on for long
         for example in rule.matches
-    ]
+    ] + [_TRACEBACK]
     while True:
         kind = chance.random()
         form = known[number % len(known)] if kind < hits else _STEP if kind < hits + steps else chance.choice(_ORDINARY)
