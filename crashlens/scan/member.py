@@ -235,7 +235,7 @@ class _Joiner:
             return b"", 0
         first_end = piece.index(b"\n") + 1
         self._keep(piece[:first_end])
-        whole, dropped = b"".join([self._head, self._tail, piece[first_end:end]]), self._dropped
+        whole, dropped = b"".join([self._head, self._tail, memoryview(piece)[first_end:end]]), self._dropped
         self._head, self._tail, self._dropped = piece[end:], b"", 0
         return whole, dropped
 
