@@ -9,11 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from crashlens.rules.matcher import ERROR_WORDS, LiteralMatcher, Matcher
+from crashlens.rules.matcher import LiteralMatcher, Matcher
 from crashlens.rules.model import Record, Rule, RuleSet, StepLine
 from crashlens.scan.envelope import Peeled, peel, strip_unprinted
+from crashlens.scan.harmless import HarmlessWords, about, covers, handled
 from crashlens.scan.masking import mask_secrets
 from crashlens.scan.member import Block
+from crashlens.scan.templates import TemplateCounts
 
 LONGEST_SEGMENT = 16 * 1024  # of a stretch twice as long the start, the end and what is near a literal are searched
 REACH = 8 * 1024  # characters behind a literal that belong to its record, and a quarter of it before
@@ -37,6 +39,7 @@ class Hit:
         peeled: What the envelopes of `line` said.
         groups: Named captures that are not None.
         text: The raw text of `line`, or of the part of it that holds the record.
+        span: Where the pattern matched in the message.
     """
 
     rule: Rule | StepLine
@@ -46,6 +49,7 @@ class Hit:
     peeled: Peeled
     groups: dict[str, str]
     text: str
+    span: tuple[int, int] = (0, 0)
 
 
 class _Open:
@@ -66,12 +70,16 @@ class LineCounts:
         matched: Lines that a rule claimed.
         error_like: Lines with an error word that no rule claimed.
         error_lines: The first of them.
+        templates: What they say, but for what differs from line to line.
+        harmless: Lines whose error words are advice, a quotation, a setting, code, a count of zero or a caught error.
         dropped: Records beyond the most that one line may hold.
     """
 
     matched: int = 0
     error_like: int = 0
     error_lines: list[int] = field(default_factory=list[int])
+    templates: TemplateCounts = field(default_factory=TemplateCounts)
+    harmless: int = 0
     dropped: int = 0
 
 
@@ -93,6 +101,9 @@ class RecordReader:
         self._items: tuple[Rule | StepLine, ...] = (*self.rule_set.rules, *self.rule_set.step_lines)
         self._engine = self.matcher or LiteralMatcher([item.literals for item in self._items])
         self._open: list[_Open] = []
+        self._words = HarmlessWords(self.rule_set.harmless)
+        self._segments: list[tuple[str, Peeled]] = []  # of the line that was read last
+        self._going_on: tuple[int, Peeled, frozenset[str]] | None = None  # a handled line whose record comes next
 
     def read(self, blocks: Iterable[Block]) -> Iterator[Hit]:
         """Every record, in the order of the lines that end them."""
@@ -119,10 +130,8 @@ class RecordReader:
             found = list(self._line(line, text, items))
             if found or self._open:
                 self.counts.matched += 1
-            elif any(word.decode() in text[0] for word in ERROR_WORDS):
-                self.counts.error_like += 1
-                if len(self.counts.error_lines) < SHOWN_ERROR_LINES:
-                    self.counts.error_lines.append(line)
+            else:
+                self._count_unclaimed(line)
             yield from found
             line += 1
         while self._open and at < len(data):
@@ -134,10 +143,10 @@ class RecordReader:
     def _line(self, line: int, text: tuple[str, str], items: tuple[Rule | StepLine, ...]) -> Iterator[Hit]:
         clean, raw = text
         n = 0
-        segments = _segments(clean, [literal for item in items for literal in item.literals])
+        segments = self._segments = _segments(clean, [literal for item in items for literal in item.literals])
         for segment, peeled in segments:
             shown = raw if len(segments) == 1 else segment
-            begun = [hit for item in items for hit in _matches(item, peeled, line, shown)]
+            begun = self._judged([hit for item in items for hit in _matches(item, peeled, line, shown)], line, peeled)
             ended = self._feed_open(line, peeled, shown)
             opening = [_Open(hit, record) for hit in begun if (record := _record_of(hit.rule)) is not None]
             whole = [hit for hit in begun if _record_of(hit.rule) is None]
@@ -149,6 +158,38 @@ class RecordReader:
                     continue
                 hit.n, n = n, n + 1
                 yield hit
+
+    def _judged(self, begun: list[Hit], line: int, peeled: Peeled) -> list[Hit]:
+        """Without what stands in advice, quotations, settings or code; what the writer of the line caught is marked."""
+        if not any(isinstance(hit.rule, Rule) for hit in begun):
+            return begun
+        spans = self._words.spans(peeled.message, peeled.component)
+        quoted, caught = about(spans), handled(spans)
+        kept = [hit for hit in begun if isinstance(hit.rule, StepLine) or not covers(quoted, *hit.span)]
+        opened = frozenset[str]()
+        if self._going_on is not None and self._going_on[0] == line - 1:
+            before = self._going_on[1]
+            opened = self._going_on[2] if (before.rank, before.pid) == (peeled.rank, peeled.pid) else opened
+        for hit in kept:
+            if covers(caught, *hit.span) or hit.rule.id in opened:
+                hit.groups["handled"] = "yes"
+        return kept
+
+    def _count_unclaimed(self, line: int) -> None:
+        """Count a line with an error word that no rule claimed: as error-like, as harmless, or not at all."""
+        counts, harmless = self.counts, False
+        for _, peeled in self._segments:
+            judged, spans = self._words.judge(peeled.message, peeled.component, peeled.severity)
+            if judged == "error_like":
+                counts.error_like += 1
+                if len(counts.error_lines) < SHOWN_ERROR_LINES:
+                    counts.error_lines.append(line)
+                counts.templates.add(line, peeled.message)
+                return
+            harmless = harmless or judged == "harmless"
+            if opens := frozenset(rule_id for span in handled(spans) for rule_id in span.row.opens):
+                self._going_on = (line, peeled, opens)
+        counts.harmless += harmless
 
     def _feed_open(self, line: int, peeled: Peeled, text: str) -> list[Hit]:
         done: list[Hit] = []
@@ -259,7 +300,7 @@ def _matches(item: Rule | StepLine, peeled: Peeled, line: int, text: str) -> lis
             more = capture.search(message)
             if more:
                 groups |= {key: value for key, value in more.groupdict().items() if value and key not in groups}
-        hits.append(Hit(item, line, line, 0, peeled, groups, text))
+        hits.append(Hit(item, line, line, 0, peeled, groups, text, found.span()))
     return hits
 
 

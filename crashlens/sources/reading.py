@@ -12,7 +12,7 @@ import polars as pl
 
 from crashlens.catalog.signals import samples_schema
 from crashlens.errors import NoSuchInputError
-from crashlens.rules.load import shipped_rules
+from crashlens.rules.model import RuleSet
 from crashlens.scan.masking import mask_secrets
 from crashlens.scan.member import Member
 from crashlens.scan.walk import LeftOut, walk
@@ -37,6 +37,7 @@ def read_tables(
     *,
     tz: str | Mapping[str, str] | None = None,
     year: int | None = None,
+    rules: RuleSet | None = None,
     progress: Callable[[str], None] = lambda _path: None,
 ) -> Tables:
     """Read files and folders into tables.
@@ -45,6 +46,7 @@ def read_tables(
         paths: Files and folders.
         tz: IANA zone of local times, or a mapping of source glob to zone.
         year: Year of the first year-less time.
+        rules: The rules to read with; None for those that come with crashlens.
         progress: Called with the path of each file before it is read.
 
     Raises:
@@ -64,7 +66,7 @@ def read_tables(
         if isinstance(entry, LeftOut):
             rows.append(_left_out(source_id, entry))
             continue
-        writer = TableWriter(source_id, ReadOptions(_zone_for(entry.path, zones), year), table_schemas())
+        writer = TableWriter(source_id, ReadOptions(_zone_for(entry.path, zones), year, rules), table_schemas())
         rows.append(_read_member(entry, writer))
         for name, parts in writer.frames.items():
             frames.setdefault(name, []).extend(parts)
@@ -109,7 +111,9 @@ def _read_member(member: Member, out: TableWriter) -> dict[str, object]:
         "lines_matched": out.matched,
         "lines_error_like": out.error_like,
         "error_lines": out.error_lines,
-        "rules_digest": shipped_rules().digest,
+        "error_templates": out.error_templates,
+        "lines_harmless": out.harmless,
+        "rules_digest": out.options.rule_set.digest,
     }
 
 
