@@ -144,7 +144,7 @@ class Case(CaseData):
         return sources_view(self._tables, lang=lang)
 
     def unmatched(self, *, lang: str = "en") -> Table:
-        """Lines with an error word that no rule knows: what they say most often, how many there are, where they begin."""
+        """Lines with an error word that no rule knows: what they say most often, how many, where they begin."""
         return unmatched_view(self._tables, lang=lang)
 
     def digests(self, *, lang: str = "en") -> Table:

@@ -147,7 +147,9 @@ class CaseData:
         except (OSError, pl.exceptions.PolarsError) as error:
             raise _not_a_case(target, f"a table cannot be read: {error}") from None
         return cls(
-            Tables(**tables), _saved_window(target, manifest.get("window")), _saved_rules(target, manifest.get("own_rules"))
+            Tables(**tables),
+            _saved_window(target, manifest.get("window")),
+            _saved_rules(target, manifest.get("own_rules")),
         )
 
 

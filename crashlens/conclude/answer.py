@@ -11,6 +11,7 @@ from crashlens.conclude.application import conclude_application
 from crashlens.conclude.clocks_power import conclude_clocks_power
 from crashlens.conclude.collective import Hang, attach, causal_relation, concerns, conclude_hang, find_hangs
 from crashlens.conclude.gpu_records import GpuCase, conclude_gpu_case, find_gpu_cases, independent_incidents
+from crashlens.conclude.own_rules import conclude_own_rules
 from crashlens.conclude.scene import Scene, build_scene
 from crashlens.conclude.wording import clock_text, compose, listed, say
 from crashlens.findings import MOST_FINDINGS, Finding, Place
@@ -47,6 +48,7 @@ def conclude(tables: Tables, rule_set: RuleSet, *, uncut: Tables, lang: str) -> 
     application = conclude_application(scene, {r.place for case in cases for r in case.records})
     findings, weights = _joined(scene, hangs, told, application)
     findings += conclude_clocks_power(scene)
+    findings += conclude_own_rules(scene, rule_set)
     several = independent_incidents(scene, cases)
     findings += [several] if several is not None else []
     if not findings:

@@ -76,6 +76,8 @@ def _finding(scene: Scene, members: list[tuple[LogRecord, Told]]) -> Finding:
 
 
 def _tell(scene: Scene, record: LogRecord) -> Told | None:
+    if "handled" in record.fields and record.rule_id != "cuda.out_of_memory":
+        return None  # whoever wrote the line says that it went on; of refused memory the steps after it decide
     match record.rule_id:
         case "cuda.out_of_memory":
             return _out_of_memory(scene, record)

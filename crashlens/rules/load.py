@@ -304,5 +304,7 @@ def _cross_faults(
         for example in item.matches
         if not any(literal in example for literal in item.literals)
     ]
-    faults += [f"{item.place}: {item.id}: it has no example" for item in (*rules, *step_lines, *harmless) if not item.matches]
+    faults += [
+        f"{item.place}: {item.id}: it has no example" for item in (*rules, *step_lines, *harmless) if not item.matches
+    ]
     return faults

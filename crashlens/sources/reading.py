@@ -18,7 +18,7 @@ from crashlens.scan.member import Member
 from crashlens.scan.walk import LeftOut, walk
 from crashlens.schemas import BASE_SCHEMAS, Schema, Tables
 from crashlens.sources.format import Format
-from crashlens.sources.own_output import is_own_output
+from crashlens.sources.own_output import is_own_output, is_rule_file
 from crashlens.sources.parsers import formats
 from crashlens.sources.writer import ReadOptions, TableWriter
 from crashlens.timebase import find_zone
@@ -138,6 +138,8 @@ def _verdict(member: Member, kind: str | None, head: bytes, chosen: Format | Non
         return "not_read", f"It is {kind}, which is not read."
     if is_own_output(head):
         return "skipped", "It was written by crashlens: its own output is not evidence."
+    if is_rule_file(head):
+        return "skipped", "It is a rule file: its examples are not evidence."
     if _is_binary(head):
         return "not_read", "It is no text and no known format."
     if chosen is None:

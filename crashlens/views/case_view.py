@@ -19,6 +19,7 @@ from crashlens.views.terminal import printable_lines
 
 MOST_FILES = 12
 MOST_TEMPLATES = 3
+SHOWN_OF_TEMPLATE = 88
 TEXT_WIDTH = 100
 _SIZES = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 
@@ -116,12 +117,17 @@ def _unmatched(tables: Tables, lang: str) -> tuple[str, ...]:
         return ()
     found, words = unmatched(tables), sentences("unmatched", lang)
     shown = [
-        words["entry"].format(path=one.path, line=one.first_line, lines=number(one.lines), template=one.template)
+        words["entry"].format(path=one.path, line=one.first_line, lines=number(one.lines)) + f"\n| {_cut(one.template)}"
         for one in found[:MOST_TEMPLATES]
     ]
     more = len(found) - len(shown)
     said = (unmatched_count(tables, lang), *shown)
     return (*said, *([words["more"].format(count=number(more))] if more else []))
+
+
+def _cut(template: str) -> str:
+    """A template as one line of the terminal: what is quoted stands alone, behind a bar."""
+    return template if len(template) <= SHOWN_OF_TEMPLATE else f"{template[: SHOWN_OF_TEMPLATE - 1]}\u2026"
 
 
 def _not_read(tables: Tables, lang: str) -> tuple[str, ...]:

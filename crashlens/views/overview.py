@@ -54,8 +54,7 @@ def unmatched_view(tables: Tables, *, lang: str = "en") -> Table:
     """What the lines with an error word that no rule knows say most often: how many, where the first one stands."""
     words = sentences("unmatched", lang)
     rows = [
-        (f"{one.path}:{one.first_line}", number(one.lines), one.template)
-        for one in unmatched(tables)[:MOST_UNMATCHED]
+        (f"{one.path}:{one.first_line}", number(one.lines), one.template) for one in unmatched(tables)[:MOST_UNMATCHED]
     ]
     columns = (
         Shown(words["first"], mono=True, width=3),
