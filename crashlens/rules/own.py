@@ -19,7 +19,6 @@ MOST_BYTES = 256 * 1024  # of one file
 MOST_ROWS = 300  # rules, step lines, sequences and harmless rows of all files together
 LONGEST_PATTERN = 2000
 LONGEST_RECORD = 2000  # lines that one record may be read on for
-LONGEST_TEXT = 2000  # characters of one sentence or example
 
 _ID = re.compile(r"[a-z0-9_]{1,40}(?:\.[a-z0-9_]{1,40}){1,3}")
 

@@ -17,7 +17,8 @@ _ERROR_WORD = re.compile(
     r"|(?<![A-Za-z])[Kk]illed|[Tt]imed out|[Tt]ime-?out|[Ff]ail(?:ed|ure)"
 )
 ABOUT = frozenset({"advice", "help", "quotation", "config", "code"})  # kinds whose words are about a failure
-_LOUD = frozenset({"error", "critical", "fatal"})
+_LAST = frozenset({"critical", "fatal"})
+_LOUD = _LAST | {"error"}
 MOST_SPANS = 16  # of one row in one message
 MOST_WORDS = 64  # of one message that are judged one by one; what comes later counts
 
@@ -55,15 +56,17 @@ class HarmlessWords:
     def judge(self, message: str, component: str, severity: str | None) -> tuple[Judgement, list[Span]]:
         """What a message that no rule claims says of a failure, and which stretches of it are harmless.
 
-        An error word counts where no row covers it. A message that its logger calls an error counts even without one,
-        unless a row covers all that it says.
+        An error word counts where no row covers it. A message that its logger calls an error counts unless one row
+        covers all that it says; one that it calls fatal was not handled.
         """
         words = [found.span() for found in islice(_ERROR_WORD.finditer(message), MOST_WORDS)]
-        if not words and severity in _LOUD and message.strip():
+        if severity in _LOUD and message.strip():
             words = [(len(message) - len(message.lstrip()), len(message.rstrip()))]
         if not words:
             return "nothing", []
         spans = self.spans(message, component)
+        if severity in _LAST:
+            spans = [span for span in spans if span.row.kind != "handled"]
         harmless = len(words) < MOST_WORDS and all(covers(spans, *word) for word in words)
         return ("harmless" if harmless else "error_like"), spans
 

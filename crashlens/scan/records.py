@@ -171,7 +171,9 @@ class RecordReader:
             before = self._going_on[1]
             opened = self._going_on[2] if (before.rank, before.pid) == (peeled.rank, peeled.pid) else opened
         for hit in kept:
-            if covers(caught, *hit.span) or hit.rule.id in opened:
+            if hit.rule.id in opened or (
+                isinstance(hit.rule, Rule) and hit.rule.severity != "fatal" and covers(caught, *hit.span)
+            ):
                 hit.groups["handled"] = "yes"
         return kept
 

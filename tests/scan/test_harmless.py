@@ -1,0 +1,133 @@
+"""Words that sound like a failure and are none: each row with its own examples, and what a row must never hide."""
+
+import pytest
+
+from crashlens.rules.load import shipped_rules
+from crashlens.rules.model import Harmless
+from crashlens.scan.harmless import ABOUT, HarmlessWords, covers
+from crashlens.scan.member import Block
+from crashlens.scan.records import Hit, LineCounts, RecordReader
+from crashlens.scan.rule_trials import try_rules
+
+RULES = shipped_rules()
+ROWS = RULES.harmless
+WORDS = HarmlessWords(ROWS)
+
+
+def read(*lines: str) -> tuple[list[Hit], LineCounts]:
+    reader = RecordReader(RULES)
+    return list(reader.read([Block(1, "".join(f"{line}\n" for line in lines).encode())])), reader.counts
+
+
+def counted(*lines: str) -> tuple[int, int, int]:
+    """Lines matched, error-like, harmless."""
+    counts = read(*lines)[1]
+    return counts.matched, counts.error_like, counts.harmless
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
+def test_a_row_covers_its_examples_and_leaves_the_others(row: Harmless) -> None:
+    (trial,) = try_rules(RULES, [row])
+    assert (trial.missed, trial.fired) == ((), ())
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
+def test_a_row_says_what_it_means(row: Harmless) -> None:
+    assert row.means.endswith(".")
+    assert row.references
+    assert row.matches
+    assert row.rejects
+    assert row.applies_to <= {"kernel", "nccl", "c10d", "process"}
+    assert all(RULES.rule(rule_id) for rule_id in row.opens)
+
+
+def test_every_kind_has_a_row() -> None:
+    assert {row.kind for row in ROWS} == {"advice", "help", "quotation", "config", "code", "zero", "handled"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-10-01T10:00:00Z INFO 0 errors, 0 warnings in shard check (8.34s)",
+        "2026-10-01T10:00:00Z INFO val/error=1.7119",
+        "2026-10-01T10:00:00Z INFO nccl_timeout=600 fail_fast=False",
+        "2026-10-01T10:00:00Z INFO killed=0 oom_score_adj=0",
+        "+ export NCCL_ASYNC_ERROR_HANDLING=1",
+        "++ grep -c 'RuntimeError: CUDA error' run.log",
+        "python train.py --timeout 30 --abort-on-error",
+        "WARNING upload failed (timed out), retrying in 5 s",
+        "WARNING fused kernel not there (ImportError), falling back to eager",
+        "    raise RuntimeError(f'worker {name} failed')",
+        "During handling of the above exception, another exception occurred:",
+        "[ 4.123456] ERST: Error Record Serialization Table (ERST) support is initialized.",
+        "saved errors_histogram.png in 3.78s",
+    ],
+)
+def test_such_a_line_is_harmless(line: str) -> None:
+    assert counted(line) == (0, 0, 1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-10-01T10:00:00Z INFO 0 errors so far, worker 3 failed",  # one word stands outside
+        "2026-10-01T10:00:00Z ERROR something odd",  # the logger calls it one
+        "upload failed 5 times while retrying, giving up",
+        "2026-10-01T10:00:00Z INFO 10 errors in shard check",
+        "timeout: gave up on node7",
+        "errors: 0.5",
+        "no error message was given, process failed",
+        "Exception in thread Thread-3:",
+    ],
+)
+def test_such_a_line_counts(line: str) -> None:
+    assert counted(line) == (0, 1, 0)
+
+
+@pytest.mark.parametrize("line", ["the catalog is mirrored", "disk filled to 30 %", "skilled labour", "terrors"])
+def test_a_word_inside_another_word_is_no_error_word(line: str) -> None:
+    assert counted(line) == (0, 0, 0)
+
+
+def test_a_setting_is_no_record_and_a_record_beside_it_is() -> None:
+    oom = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of which 1.21 GiB is free."
+    advice = f"If you see {oom.removesuffix('.')}"
+    assert read(advice)[0] == []
+    (hit,) = read(f"{oom} If you see this error, lower the batch size.")[0]
+    assert hit.rule.id == "cuda.out_of_memory"
+    (hit,) = read(f"NCCL_TIMEOUT=600 {oom}")[0]
+    assert hit.rule.id == "cuda.out_of_memory"
+
+
+def test_a_rule_is_set_aside_only_where_its_whole_match_lies_inside() -> None:
+    words = HarmlessWords(row for row in ROWS if row.kind in ABOUT)
+    message = "Please check CUDA error: out of memory. RuntimeError: CUDA error: invalid argument"
+    spans = words.spans(message, "process")
+    assert covers(spans, message.index("CUDA error"), message.index(". Runtime"))
+    assert not covers(spans, message.index("RuntimeError"), len(message))
+    assert not covers(spans, message.index("CUDA error"), len(message))
+
+
+def test_what_the_writer_caught_is_kept_and_marked() -> None:
+    (hit,) = read("WARNING RuntimeError: CUDA error: invalid argument, retrying with the slow path")[0]
+    assert (hit.rule.id, hit.groups["handled"]) == ("cuda.error", "yes")
+    (hit,) = read("RuntimeError: CUDA error: invalid argument")[0]
+    assert "handled" not in hit.groups
+
+
+def test_an_exception_that_python_could_not_raise_belongs_to_the_line_before() -> None:
+    trace = ["Traceback (most recent call last):", '  File "a.py", line 3, in __del__', "AttributeError: gone"]
+    (hit,) = read("Exception ignored in: <function Pool.__del__ at 0x7f0000000000>", *trace)[0]
+    assert (hit.rule.id, hit.groups["handled"]) == ("python.exception", "yes")
+    (hit,) = read("Exception ignored in: <function Pool.__del__ at 0x7f0000000000>", "step 3", *trace)[0]
+    assert "handled" not in hit.groups
+
+
+def test_kernel_records_are_never_set_aside() -> None:
+    xid = "NVRM: Xid (PCI:0000:9b:00): 94, pid=4821, name=python3, Contained: SM (0x1). RST: No, D-RST: No"
+    for words in ("if you see this error", "retrying", "+ export A=1", "--timeout 30"):
+        assert len(read(f"[ 4.123456] {xid}, {words}")[0]) == 1
+
+
+def test_too_many_error_words_count_whatever_they_are() -> None:
+    assert counted("0 errors " * 100) == (0, 1, 0)
