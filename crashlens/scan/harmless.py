@@ -5,7 +5,7 @@ whole match lies inside.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Literal, NamedTuple
 
@@ -21,6 +21,10 @@ _LAST = frozenset({"critical", "fatal"})
 _LOUD = _LAST | {"error"}
 MOST_SPANS = 16  # of one row in one message
 MOST_WORDS = 64  # of one message that are judged one by one; what comes later counts
+MOST_JUDGED = 50_000  # unlike messages of one source that are looked at: some seconds
+MOST_REMEMBERED = 4096  # messages whose judgement is kept: those that differ in digits other than zero are one
+LONGEST_REMEMBERED = 500
+_NO_ZERO = str.maketrans("123456789", "9" * 9)
 
 
 Judgement = Literal["error_like", "harmless", "nothing"]
@@ -42,33 +46,68 @@ class HarmlessWords:
     """
 
     def __init__(self, rows: Iterable[Harmless]) -> None:
-        self._rows = tuple(rows)
+        rows = tuple(rows)
+        components = {component for row in rows for component in row.applies_to}
+        self._rows = {name: tuple(row for row in rows if name in row.applies_to) for name in components}
+        self.judged = 0  # messages that were not like one judged before
+        self._known_spans: dict[tuple[str, str], tuple[Span, ...]] = {}
+        self._known: dict[tuple[str, str, str | None], tuple[Judgement, tuple[Span, ...]]] = {}
 
-    def spans(self, message: str, component: str) -> list[Span]:
+    def spans(self, message: str, component: str) -> tuple[Span, ...]:
         """Every stretch that a row covers, row by row."""
-        return [
-            Span(*found.span(), row)
-            for row in self._rows
-            if component in row.applies_to and any(literal in message for literal in row.literals)
-            for found in islice(row.pattern.finditer(message), MOST_SPANS)
-        ]
+        key = (same_but_digits(message), component)
+        known = self._known_spans.get(key)
+        if known is None:
+            known = tuple(self._find(message, component))
+            if len(message) <= LONGEST_REMEMBERED:
+                if len(self._known_spans) >= MOST_REMEMBERED:
+                    self._known_spans.clear()
+                self._known_spans[key] = known
+        return known
 
-    def judge(self, message: str, component: str, severity: str | None) -> tuple[Judgement, list[Span]]:
+    def _find(self, message: str, component: str) -> Iterator[Span]:
+        for row in self._rows.get(component, ()):
+            for literal in row.literals:
+                if literal in message:
+                    yield from (Span(*found.span(), row) for found in islice(row.pattern.finditer(message), MOST_SPANS))
+                    break
+
+    def judge(self, message: str, component: str, severity: str | None) -> tuple[Judgement, tuple[Span, ...]]:
         """What a message that no rule claims says of a failure, and which stretches of it are harmless.
 
         An error word counts where no row covers it. A message that its logger calls an error counts unless one row
         covers all that it says; one that it calls fatal was not handled.
         """
+        key = (same_but_digits(message), component, severity)
+        known = self._known.get(key)
+        if known is None:
+            self.judged += 1
+            known = self._judge(message, component, severity)
+            if len(message) <= LONGEST_REMEMBERED:
+                if len(self._known) >= MOST_REMEMBERED:
+                    self._known.clear()
+                self._known[key] = known
+        return known
+
+    def _judge(self, message: str, component: str, severity: str | None) -> tuple[Judgement, tuple[Span, ...]]:
         words = [found.span() for found in islice(_ERROR_WORD.finditer(message), MOST_WORDS)]
         if severity in _LOUD and message.strip():
             words = [(len(message) - len(message.lstrip()), len(message.rstrip()))]
         if not words:
-            return "nothing", []
+            return "nothing", ()
         spans = self.spans(message, component)
         if severity in _LAST:
-            spans = [span for span in spans if span.row.kind != "handled"]
+            spans = tuple(span for span in spans if span.row.kind != "handled")
         harmless = len(words) < MOST_WORDS and all(covers(spans, *word) for word in words)
         return ("harmless" if harmless else "error_like"), spans
+
+
+def same_but_digits(text: str) -> str:
+    """`text` with every digit but zero as a nine: what lines that differ in their numbers only have in common.
+
+    Zero stays, because `0 errors` says something else than `3 errors`.
+    """
+    return text.translate(_NO_ZERO)
 
 
 def covers(spans: Iterable[Span], start: int, end: int) -> bool:

@@ -12,7 +12,7 @@ from itertools import islice
 from crashlens.rules.matcher import LiteralMatcher, Matcher
 from crashlens.rules.model import Record, Rule, RuleSet, StepLine
 from crashlens.scan.envelope import Peeled, peel, strip_unprinted
-from crashlens.scan.harmless import HarmlessWords, about, covers, handled
+from crashlens.scan.harmless import MOST_JUDGED, HarmlessWords, about, covers, handled
 from crashlens.scan.masking import mask_secrets
 from crashlens.scan.member import Block
 from crashlens.scan.templates import TemplateCounts
@@ -71,6 +71,7 @@ class LineCounts:
         error_like: Lines with an error word that no rule claimed.
         error_lines: The first of them.
         templates: What they say, but for what differs from line to line.
+        unjudged: How many of `error_like` were too many to be looked at one by one.
         harmless: Lines whose error words are advice, a quotation, a setting, code, a count of zero or a caught error.
         dropped: Records beyond the most that one line may hold.
     """
@@ -79,6 +80,7 @@ class LineCounts:
     error_like: int = 0
     error_lines: list[int] = field(default_factory=list[int])
     templates: TemplateCounts = field(default_factory=TemplateCounts)
+    unjudged: int = 0
     harmless: int = 0
     dropped: int = 0
 
@@ -125,6 +127,11 @@ class RecordReader:
                 continue
             line += data.count(b"\n", at, candidate.start)
             at = candidate.end + 1
+            if not (candidate.items or self._open) and self._words.judged >= MOST_JUDGED:
+                self.counts.error_like += 1
+                self.counts.unjudged += 1
+                line += 1
+                continue
             items = tuple(self._items[number] for number in candidate.items)
             text = _text(data[candidate.start : candidate.end], raw_lines, line - block.first_line)
             found = list(self._line(line, text, items))

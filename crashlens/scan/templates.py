@@ -6,6 +6,7 @@ A template keeps the words and replaces what differs from line to line: numbers,
 import re
 from dataclasses import dataclass
 
+from crashlens.scan.harmless import same_but_digits
 from crashlens.scan.masking import mask_secrets
 
 MOST_TEMPLATES = 1000  # of one source that are kept; lines of further ones are counted together
@@ -48,13 +49,12 @@ class TemplateCounts:
 
     def __init__(self) -> None:
         self._by_text: dict[str, Template] = {}
-        self._known: dict[str, Template] = {}  # by the words before secrets were masked: seen once, looked up after
+        self._known: dict[str, Template] = {}  # by the message but for its digits: seen once, looked up after
         self.beyond = 0  # lines of templates that were not kept
 
     def add(self, line: int, message: str) -> None:
         """Count the message of one line."""
-        read = message[:LONGEST_READ]
-        key = _masked(read)
+        key = same_but_digits(message)
         known = self._known.get(key)
         if known is None:
             text = _masked(mask_secrets(message)[:LONGEST_READ])  # masked first: half a secret is not known as one
@@ -64,7 +64,9 @@ class TemplateCounts:
                     self.beyond += 1
                     return
                 known = self._by_text[text] = Template(_short(text), 0, line)
-            if len(self._known) < MOST_TEMPLATES:
+            if len(message) <= LONGEST_READ:
+                if len(self._known) >= MOST_TEMPLATES:
+                    self._known.clear()
                 self._known[key] = known
         known.lines += 1
 

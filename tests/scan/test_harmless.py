@@ -4,6 +4,7 @@ import pytest
 
 from crashlens.rules.load import shipped_rules
 from crashlens.rules.model import Harmless
+from crashlens.scan import records
 from crashlens.scan.harmless import ABOUT, HarmlessWords, covers
 from crashlens.scan.member import Block
 from crashlens.scan.records import Hit, LineCounts, RecordReader
@@ -131,3 +132,17 @@ def test_kernel_records_are_never_set_aside() -> None:
 
 def test_too_many_error_words_count_whatever_they_are() -> None:
     assert counted("0 errors " * 100) == (0, 1, 0)
+
+
+def test_a_log_full_of_unlike_error_lines_costs_a_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "MOST_JUDGED", 50)
+    words = ["".join(chr(97 + int(digit)) for digit in str(number)) for number in range(100, 300)]
+    _, counts = read(*(f"{word} failed" for word in words), "RuntimeError: CUDA error: invalid argument", "0 errors")
+    assert (counts.error_like, counts.unjudged, counts.matched, counts.harmless) == (201, 151, 1, 0)
+
+
+def test_lines_that_differ_in_numbers_are_judged_once_and_zero_is_kept_apart() -> None:
+    words = HarmlessWords(ROWS)
+    judged = [words.judge(f"{number} errors in shard 7", "process", None)[0] for number in (0, 3, 4, 0, 9)]
+    assert judged == ["harmless", "error_like", "error_like", "harmless", "error_like"]
+    assert words.judged == 2

@@ -87,6 +87,8 @@ def write_counts(counts: LineCounts, out: TableWriter) -> None:
         {"template": one.text, "lines": one.lines, "first_line": one.first_line}
         for one in counts.templates.most_frequent()
     ]
+    if counts.unjudged:
+        out.notice(f"{counts.unjudged:,} more lines with an error word were counted and not looked at one by one.")
     if counts.templates.beyond:
         out.notice(
             f"{counts.templates.beyond:,} more lines with an error word say something else each; "
