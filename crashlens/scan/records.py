@@ -12,7 +12,7 @@ from itertools import islice
 from crashlens.rules.matcher import LiteralMatcher, Matcher
 from crashlens.rules.model import Record, Rule, RuleSet, StepLine
 from crashlens.scan.envelope import Peeled, peel, strip_unprinted
-from crashlens.scan.harmless import MOST_JUDGED, HarmlessWords, about, covers, handled
+from crashlens.scan.harmless import MOST_JUDGED, HarmlessWords, Span, about, covers, handled
 from crashlens.scan.masking import mask_secrets
 from crashlens.scan.member import Block
 from crashlens.scan.templates import TemplateCounts
@@ -178,11 +178,17 @@ class RecordReader:
             before = self._going_on[1]
             opened = self._going_on[2] if (before.rank, before.pid) == (peeled.rank, peeled.pid) else opened
         for hit in kept:
-            if hit.rule.id in opened or (
-                isinstance(hit.rule, Rule) and hit.rule.severity != "fatal" and covers(caught, *hit.span)
-            ):
+            # Only an error can be handled: a rule of a lower severity may say just that, and nothing survives a fatal one.
+            error = isinstance(hit.rule, Rule) and hit.rule.severity == "error"
+            if error and (hit.rule.id in opened or covers(caught, *hit.span)):
                 hit.groups["handled"] = "yes"
+        self._note_opening(line, peeled, caught)
         return kept
+
+    def _note_opening(self, line: int, peeled: Peeled, caught: list[Span]) -> None:
+        """Remember that the record of the next line belongs to what was caught here."""
+        if opens := frozenset(rule_id for span in caught for rule_id in span.row.opens):
+            self._going_on = (line, peeled, opens)
 
     def _count_unclaimed(self, line: int) -> None:
         """Count a line with an error word that no rule claimed: as error-like, as harmless, or not at all."""
@@ -196,8 +202,7 @@ class RecordReader:
                 counts.templates.add(line, peeled.message)
                 return
             harmless = harmless or judged == "harmless"
-            if opens := frozenset(rule_id for span in handled(spans) for rule_id in span.row.opens):
-                self._going_on = (line, peeled, opens)
+            self._note_opening(line, peeled, handled(spans))
         counts.harmless += harmless
 
     def _feed_open(self, line: int, peeled: Peeled, text: str) -> list[Hit]:
