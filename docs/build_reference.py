@@ -65,7 +65,7 @@ def rules_page(rule_set: Any) -> str:
     head = (
         f"# Rules\n\n{MADE}\n"
         "A line rule states what one record says, never why it stands there. A sequence states how records relate.\n"
-        "A step line is how a training step is printed. A harmless row says which words sound like a failure and are none.\n"
+        "A step line is how a training step is printed. A harmless row: words that sound like a failure and are none.\n"
     )
     rules = [rule_section(rule) for rule in sorted(rule_set.rules, key=lambda rule: rule.id)]
     sequences = [sequence_section(item) for item in sorted(rule_set.sequences, key=lambda item: item.id)]

@@ -31,10 +31,11 @@ def conclude_own_rules(scene: Scene, rule_set: RuleSet) -> list[Finding]:
     rules = [own[rule_id] for rule_id in by_rule]
     first = earliest(records, skew_us=scene.context.skew_us)
     parts = [Part(record, "first" if record is first else "context") for record in records]
-    counts = [f"{rule_id} ({len(found) + _left_out(scene, rule_id)})" for rule_id, found in by_rule.items()]
+    numbers = {rule_id: len(found) + _left_out(scene, rule_id) for rule_id, found in by_rule.items()}
+    rules_said = listed(scene.lang, [f"{rule_id} ({number})" for rule_id, number in numbers.items()])
     told = compose(
         scene.lang, "own_rules", "unknown.insufficient_evidence", "undecided",
-        {"records": len(records) + sum(_left_out(scene, name) for name in by_rule), "rules": listed(scene.lang, counts)},
+        {"records": sum(numbers.values()), "rules": rules_said},
         first_event=None if first is None else first.place,
         evidence=_noted(evidence_list(scene, first, parts), own),
         window=window_of(records),

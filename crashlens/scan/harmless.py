@@ -98,7 +98,9 @@ class HarmlessWords:
         spans = self.spans(message, component)
         if severity in _LAST:
             spans = tuple(span for span in spans if span.row.kind != "handled")
-        harmless = len(words) < MOST_WORDS and all(covers(spans, *word) for word in words)
+        harmless = len(words) < MOST_WORDS and all(
+            covers(spans, *word) or _is_cited(message, word[0]) for word in words
+        )
         return ("harmless" if harmless else "error_like"), spans
 
 
@@ -113,6 +115,21 @@ def same_but_digits(text: str) -> str:
 def covers(spans: Iterable[Span], start: int, end: int) -> bool:
     """Whether one of `spans` holds everything from `start` to `end`."""
     return any(span.start <= start and end <= span.end for span in spans)
+
+
+def _is_cited(message: str, at: int) -> bool:
+    """Whether a word stands in a quotation inside a sentence: `explain "... error ..."`.
+
+    The value of a field is quoted too (`msg="... failed"`, JSON) and is what the writer says.
+    """
+    for mark in ('"', "`"):
+        before = message[:at]
+        if before.count(mark) % 2 == 1 and mark in message[at:]:
+            opens = before.rfind(mark)
+            return (
+                opens >= 2 and before[opens - 1] == " " and (before[opens - 2].isalnum() or before[opens - 2] in ",)")
+            )
+    return False
 
 
 def about(spans: Iterable[Span]) -> list[Span]:

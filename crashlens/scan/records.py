@@ -178,7 +178,7 @@ class RecordReader:
             before = self._going_on[1]
             opened = self._going_on[2] if (before.rank, before.pid) == (peeled.rank, peeled.pid) else opened
         for hit in kept:
-            # Only an error can be handled: a rule of a lower severity may say just that, and nothing survives a fatal one.
+            # Only an error can be handled: a rule of a lower severity may say just that; nothing survives a fatal one.
             error = isinstance(hit.rule, Rule) and hit.rule.severity == "error"
             if error and (hit.rule.id in opened or covers(caught, *hit.span)):
                 hit.groups["handled"] = "yes"

@@ -61,6 +61,7 @@ def test_every_kind_has_a_row() -> None:
         "    raise RuntimeError(f'worker {name} failed')",
         "[ 4.123456] ERST: Error Record Serialization Table (ERST) support is initialized.",
         "saved errors_histogram.png in 3.78s",
+        'INFO the user asks to explain "RuntimeError: CUDA error: out of memory" again',
     ],
 )
 def test_such_a_line_is_harmless(line: str) -> None:
@@ -78,6 +79,9 @@ def test_such_a_line_is_harmless(line: str) -> None:
         "errors: 0.5",
         "no error message was given, process failed",
         "Exception in thread Thread-3:",
+        'time="2026-10-01T10:00:00Z" level=warning msg="start failed"',
+        '{"level": "warn", "msg": "start failed"}',
+        'could not open "a.log" and failed with "x',
     ],
 )
 def test_such_a_line_counts(line: str) -> None:
