@@ -186,6 +186,11 @@ class Member:
             self.sha256 = hashlib.file_digest(raw, "sha256").hexdigest()
         return self.sha256
 
+    def unpacked(self) -> Iterator[bytes]:
+        """The bytes after decompression, not decoded; guarded like `blocks`, and cut where it cuts."""
+        with self.file.open("rb") as raw:
+            yield from self._unpacked(raw, _not_hashed, self.notices)
+
     def blocks(self) -> Iterator[Block]:
         """All lines in blocks of about 256 KiB; the last line may lack its LF. Sets `lines` and `sha256`."""
         digest = hashlib.sha256()

@@ -185,6 +185,6 @@ def _left_out(source_id: int, entry: LeftOut) -> dict[str, object]:
     return {
         "source_id": source_id,
         "path": mask_secrets(entry.path),
-        "state": "skipped",
+        "state": entry.state,
         "notices": [f"It was left out: {entry.why}."],
     }
