@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Literal, Protocol
+from typing import IO, Literal, Protocol, cast
 
 from crashlens.scan.member import MOST_RATIO, RATIO_FREE, Member
 
@@ -128,8 +128,7 @@ class _Room:
 
     def tar(self) -> Iterator[Member | LeftOut]:
         stream = _Pieces(self._archive.unpacked())
-        opened: tarfile.TarFile = tarfile.open(mode="r|", fileobj=stream)  # pyright: ignore # noqa: SIM115
-        with opened as archive:
+        with tarfile.open(mode="r|", fileobj=cast("IO[bytes]", stream)) as archive:
             for info in archive:
                 if info.isdir():
                     continue

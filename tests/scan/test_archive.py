@@ -206,3 +206,10 @@ def test_no_temporary_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path = tar(tmp_path / "x.tar", regular("a.log", XID), regular("b.log", XID))
     assert cl.read(path).events.height == 2
     assert list(room.iterdir()) == []
+
+
+def test_a_file_that_only_starts_like_a_zip_cannot_be_read_and_the_case_says_so(tmp_path: Path) -> None:
+    (tmp_path / "a.zip").write_bytes(b"PK\x03\x04 rest")
+    (row,) = cl.read(tmp_path / "a.zip").sources.to_dicts()
+    assert (row["state"], row["bytes"]) == ("not_read", None)
+    assert row["notices"][0].startswith("It was left out: the archive is damaged")
