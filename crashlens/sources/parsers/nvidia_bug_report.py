@@ -2,8 +2,8 @@
 
 Sections that hold logs (dmesg, journal, syslog, installer and fabric manager logs) are searched by the rules, together,
 so that they share their clocks; the journal stands there newest boot first, and time, not the order in the file, orders
-its records. Sections of another known format (`nvidia-smi --query`, CSV) go to the parser of that format. Register dumps,
-base64 and tables of the machine are not searched. Line numbers are those of the report.
+its records. Sections of another known format (`nvidia-smi --query`, CSV) go to the parser of that format. Register
+dumps, base64 and tables of the machine are not searched. Line numbers are those of the report.
 """
 
 from collections.abc import Callable, Iterator
