@@ -143,8 +143,8 @@ def _renamed(table: pl.DataFrame, shifts: list[_Shift]) -> pl.DataFrame:
 
 
 def _noticed(sources: pl.DataFrame, notices: dict[int, str]) -> pl.DataFrame:
-    told = [
-        [*(row["notices"] or []), *([notices[row["source_id"]]] if row["source_id"] in notices else [])]
-        for row in sources.iter_rows(named=True)
-    ]
+    told: list[list[str]] = []
+    for row in sources.iter_rows(named=True):
+        more = [notices[row["source_id"]]] if row["source_id"] in notices else []
+        told.append([*(row["notices"] or []), *more])
     return sources.with_columns(notices=pl.Series(told, dtype=sources.schema["notices"]))
