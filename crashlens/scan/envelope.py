@@ -8,7 +8,7 @@ import re
 
 from crashlens.scan.json_lines import said_by
 from crashlens.scan.layers import LAYERS, Layer, kind
-from crashlens.scan.peeled import RS, Peeled
+from crashlens.scan.peeled import Peeled
 
 __all__ = ["Peeled", "peel", "strip_unprinted"]
 

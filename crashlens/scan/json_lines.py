@@ -1,7 +1,7 @@
 """A JSON object that carries one log line: which of its fields is the message, and what do the others say about it?
 
-Docker json-file, journal export, Fluent Bit, zap, logrus, klog and structured Python loggers differ only in the names of
-their fields. Without a message, or without anything else that a log line has, the object is data and no line.
+Docker json-file, journal export, Fluent Bit, zap, logrus, klog and structured Python loggers differ only in the names
+of their fields. Without a message, or without anything else that a log line has, the object is data and no line.
 """
 
 import json

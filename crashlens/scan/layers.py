@@ -31,6 +31,19 @@ _ACTOR = r"\((?:[A-Za-z_][\w:.]{0,60} )?(?:rank=(?P<rank>\d{1,6}) )?pid=(?P<pid>
 _DAEMON = rf"\((?:raylet|gcs_server|autoscaler(?: [\w+.:,-]{{1,40}}){{0,2}})(?:, ip={_IP})?\) "
 _GLOG_FILE = r"(?P<file>[\w./-]{1,200}:\d{1,6})"
 _GLOG = r"\[?(?P<level>[IWEFV])(?P<month>\d\d?)(?P<day>\d\d) " + _CLOCK + r"(?: +\d{1,10})* ?" + _GLOG_FILE + r"?\] ?"
+_SYSLOG_5424 = (
+    rf"<(?P<priority>\d{{1,3}})>1 (?:{_DATE}T{_CLOCK}{_OFFSET}|-) (?P<host>[\w.:<>*-]{{1,255}}) (?P<tag>\S{{1,48}}) "
+    r"(?P<pid>\S{1,128}) \S{1,32} (?:-|(?:\[[^\]\n]{0,2000}\]){1,9})(?: \ufeff?|$)"
+)
+_TALOS = (
+    rf"{_HOST}: (?P<facility>kern|user|daemon|syslog|auth|authpriv|cron|local\d): {{1,4}}\w{{3,8}}: "
+    rf"\[{_DATE}T{_CLOCK}{_OFFSET}\]: ?"
+)
+_UPTIME = r"\[ *(?P<seconds>\d{1,10})\.(?P<fraction>\d{3,6})(?: <[ \d.]{3,20}>)?\](?: ?\[ *[TC]\d{1,10}\])? ?"
+_RAY_CORE = (
+    rf"\[{_DATE} {_CLOCK} (?P<level>[IWEFDC]) (?P<pid>\d{{1,10}}) \d{{1,10}}\] (?:\([\w ]{{1,40}}\) )?"
+    r"(?:[\w./-]{1,200}:\d{1,6}: {1,3})?"
+)
 _SHORT_LEVELS = {"I": "info", "W": "warning", "E": "error", "F": "fatal", "D": "debug", "V": "debug", "C": "fatal"}
 _SOURCE_FILE = re.compile(r"\.(?:py|c|cc|cpp|cxx|cu|cuh|h|hpp|go|rs)$")
 _C10D_FILES = ("ProcessGroup", "TCPStore", "socket.cpp", "HeartbeatMonitor")
@@ -295,18 +308,16 @@ _LAYERS: tuple[tuple[str, str, Take], ...] = (
     ("a", r"(?P<part>stdout|stderr) [FP](?::[\w:]{1,20})? ", _cri),
     ("[", r"\[pod/(?P<part>[\w.-]{1,253}/[\w.-]{1,63})\] ?", _part),
     ("a", r"(?P<part>[A-Za-z][\w.]{0,60}[-_][\w.-]{0,60}|[A-Za-z][\w.]{0,60}(?=  )) {1,60}\| ", _compose),
-    ("<", rf"<(?P<priority>\d{{1,3}})>1 (?:{_DATE}T{_CLOCK}{_OFFSET}|-) (?P<host>[\w.:<>*-]{{1,255}}) (?P<tag>\S{{1,48}}) "
-          r"(?P<pid>\S{1,128}) \S{1,32} (?:-|(?:\[[^\]\n]{0,2000}\]){1,9})(?: \ufeff?|$)", _syslog_5424),
+    ("<", _SYSLOG_5424, _syslog_5424),
     ("<", r"<(?P<priority>\d{1,3})>", _priority),
-    ("da", rf"{_HOST}: (?P<facility>kern|user|daemon|syslog|auth|authpriv|cron|local\d): {{1,4}}\w{{3,8}}: "
-           rf"\[{_DATE}T{_CLOCK}{_OFFSET}\]: ?", _talos),
+    ("da", _TALOS, _talos),
     ("a", rf"{_NAME} {_DATE} {_CLOCK} (?:(?P<offset>UTC|GMT)|[A-Z+-][A-Z\d]{{1,4}}) {_TAG_AHEAD}", _short_full),
     ("ads", rf" ?{_MONTH} +(?P<day>\d\d?) {_CLOCK} ", _stamped("syslog")),
     ("d", rf"(?P<seconds>1\d{{9}})\.(?P<fraction>\d{{6}}) {_TAG_AHEAD}", _epoch),
     # kernel
     ("[", rf"\[(?:{_NAME}|[^\W\d_]) {_MONTH} +(?P<day>\d\d?) {_CLOCK}(?: (?P<year>\d{{4}}))?\] ?", _ctime),
     ("[", r"\[(?P<job>\d{1,10})\.(?P<step>\d{1,6}|batch|extern|interactive)\] ", _job_step),
-    ("[", r"\[ *(?P<seconds>\d{1,10})\.(?P<fraction>\d{3,6})(?: <[ \d.]{3,20}>)?\](?: ?\[ *[TC]\d{1,10}\])? ?", _uptime),
+    ("[", _UPTIME, _uptime),
     ("[", rf"\[{_MONTH} ?(?P<day>\d\d?) (?P<hour>\d\d):(?P<minute>\d\d)\] ", _reltime),
     ("d", r"(?P<priority>\d{1,5}),\d{1,12},(?P<microseconds>\d{1,18}),[^;]{0,40};", _kmsg),
     ("a", r"(?:kern|user|daemon|syslog) {0,3}:\w{3,7} {0,4}: ", _kernel_word),
@@ -325,8 +336,7 @@ _LAYERS: tuple[tuple[str, str, Take], ...] = (
     ("[a", _GLOG, _glog),
     ("[", r"\[(?P<level>[IWEF]) " + _GLOG_FILE + r"\] ?(?P<hour>)", _glog),
     ("[", r"\[\d{1,5}/\d{1,5}\] ", _frame_numbers),
-    ("[", rf"\[{_DATE} {_CLOCK} (?P<level>[IWEFDC]) (?P<pid>\d{{1,10}}) \d{{1,10}}\] (?:\([\w ]{{1,40}}\) )?"
-          r"(?:[\w./-]{1,200}:\d{1,6}: {1,3})?", _ray_core),
+    ("[", _RAY_CORE, _ray_core),
     ("[", rf"\[NeMo (?P<level>[IWEFDC]) {_DATE} {_CLOCK} [\w./:<>-]{{1,200}}\] ?", _short_level("wall")),
     ("[", r"\[(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>\d{4})-" + _CLOCK + r"\] ?", _stamped("tensorrt")),
     ("[", rf"\[(?P<month>\d\d)/(?P<day>\d\d)/(?P<yy>\d\d) {_CLOCK}\] +", _stamped("rich")),

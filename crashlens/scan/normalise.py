@@ -7,6 +7,7 @@ is and counts.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from crashlens.scan import normalise_json, normalise_labels, normalise_parts, normalise_wraps
@@ -61,6 +62,7 @@ WRAPPINGS: tuple[Wrapping, ...] = (
 )
 
 
+@lru_cache(maxsize=4)  # every format asks for the same head
 def wrapping_of(head: bytes) -> Wrapping | None:
     """The envelope that nearly all lines of `head` have, or None for plain text. Never raises."""
     lines = [line.removesuffix(b"\r") for line in head.split(b"\n")[:SNIFFED_LINES]]

@@ -6,13 +6,23 @@ from dataclasses import dataclass, field
 
 from crashlens.scan.json_lines import MOST_LINES, line_of, parsed, whole_characters
 from crashlens.scan.line_writer import MOST_PART_BYTES, LineWriter, Parts, as_they_are
-from crashlens.scan.member import Block
+from crashlens.scan.member import Block, LineMap
 from crashlens.scan.peeled import RS, US
 
 MOST_CURSORS = 100_000  # of the journal records seen last, whose repeats are known
 
 _STRING = rb'"((?:[^"\\\n]++|\\[^\n])*+)"'
 _DOCKER = re.compile(rb'\{"log":' + _STRING + rb',"stream":"(stdout|stderr)","time":"([0-9T:.Z+-]{10,40})"\}\s{0,2}')
+# Entries without an escape but the line end, all at once; what is left is taken one by one.
+_WHOLE = re.compile(
+    rb'(?m)^\{"log":"([^"\\\n]*+)\\n","stream":"(stdout|stderr)","time":"([0-9T:.Z+-]{10,40})"\}[ \r]{0,2}$'
+)
+_WRITTEN = b"\x1elayer=docker\x1fpart=\\2\x1fwhen=\\3\x1e\\1"
+_JOURNAL = re.compile(rb'"(\w{1,64})":"((?:[^"\\\n]++|\\[^\n])*+)"')
+_JOURNAL_FIELDS = (
+    b"__REALTIME_TIMESTAMP", b"_SOURCE_MONOTONIC_TIMESTAMP", b"__MONOTONIC_TIMESTAMP", b"_BOOT_ID", b"_HOSTNAME",
+    b"_PID", b"SYSLOG_PID", b"SYSLOG_IDENTIFIER", b"_COMM", b"_TRANSPORT", b"__CURSOR",
+)  # fmt: skip
 _DECODER = json.JSONDecoder(strict=False)
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/"}
@@ -52,26 +62,22 @@ class Docker:
 
     def feed(self, block: Block) -> Block:
         """See `Normaliser.feed`."""
+        data, whole = _WHOLE.subn(_WRITTEN, block.data)
+        count = data.count(b"\n") + (not data.endswith(b"\n"))
+        if whole == count and not self.open:
+            numbers = range(block.first_line, block.first_line + count)
+            return Block(block.first_line, data, LineMap(numbers, numbers, block.first_line, block.data))
         out = LineWriter(block)
-        match, add, waiting = _DOCKER.fullmatch, out.add, self.open
-        for number, line in as_they_are(block):
-            found = match(line)
+        add, waiting = out.add, self.open
+        for (number, line), done in zip(as_they_are(block), data.split(b"\n"), strict=False):
+            if done[:1] == b"\x1e" and not waiting:
+                add(done, number)
+                continue
+            found = _DOCKER.fullmatch(line)
             if found is None:
                 self._other(line, number, out)
-                continue
-            body, stream, time = found.groups()
-            ended = body[-2:] == rb"\n" and body[-3:-2] != b"\\"
-            if ended:
-                body = body[:-2]
-            text = _unescaped(body) if b"\\" in body else body
-            if not ended and text[-1:] == b"\n":
-                ended, text = True, text[:-1]
-            if stream in waiting or not ended:
-                self._part(out, stream, _docker_prefix(stream, time), text, ended, (number, line))
-            elif b"\n" in text:
-                out.add_joined(_docker_prefix(stream, time), text, (number, number), line)
             else:
-                add(b"\x1elayer=docker\x1fpart=" + stream + b"\x1fwhen=" + time + b"\x1e" + text, number)
+                self._entry(found, number, out)
         return out.done()
 
     def close(self) -> Block | None:
@@ -96,15 +102,24 @@ class Docker:
         prefix, message = said
         _add_each(out, prefix, message, number)
 
-    def _part(
-        self, out: LineWriter, stream: bytes, prefix: bytes, text: bytes, ended: bool, place: tuple[int, bytes]
-    ) -> None:
-        parts = self.open.setdefault(stream, Parts(prefix, place[0], place[0], [], []))
-        parts.add(text, *place)
+    def _entry(self, found: re.Match[bytes], number: int, out: LineWriter) -> None:
+        body, stream, time = found.groups()
+        ended = body[-2:] == rb"\n" and body[-3:-2] != b"\\"
+        if ended:
+            body = body[:-2]
+        text = _unescaped(body) if b"\\" in body else body
+        if not ended and text[-1:] == b"\n":
+            ended, text = True, text[:-1]
+        prefix = b"\x1elayer=docker\x1fpart=" + stream + b"\x1fwhen=" + time + b"\x1e"
+        parts = self.open.get(stream)
+        if parts is None and ended and b"\n" not in text:
+            out.add(prefix + text, number)
+            return
+        parts = parts or self.open.setdefault(stream, Parts(prefix, number, number, [], []))
+        parts.add(text, number, found.string)
         if ended or parts.is_full():
             self.cut += not ended
-            parts.write(out)
-            del self.open[stream]
+            self.open.pop(stream).write(out)
 
 
 @dataclass
@@ -138,7 +153,7 @@ class Documents:
         return notices
 
     def _line(self, line: bytes, number: int, out: LineWriter) -> None:
-        document = parsed(_text(line.strip())) if b"{" in line[:3] else None
+        document = _journal_record(line) or (parsed(_text(line.strip())) if b"{" in line[:3] else None)
         if document is None:
             self.unread += bool(line.strip(b"\x00 \t\r"))
             out.add(line, number)
@@ -167,6 +182,30 @@ class Documents:
         return False
 
 
+def _journal_record(line: bytes) -> dict[str, str] | None:
+    """The fields of a journal record that are read, without parsing the others; None where it is not that simple.
+
+    Inside a string every quotation mark has a backslash before it, so `"NAME":"` stands at a field of the record only.
+    """
+    if line[:2] != b'{"' or line[-1:] != b"}" or b'"__REALTIME_TIMESTAMP":"' not in line or b":{" in line:
+        return None
+    at = line.find(b'"MESSAGE":"')
+    message = _JOURNAL.match(line, at) if at >= 0 else None
+    if message is None:
+        return None
+    record = {"MESSAGE": _text(_unescaped(message[2]) if b"\\" in message[2] else message[2])}
+    for name in _JOURNAL_FIELDS:
+        start = line.find(b'"' + name + b'":"')
+        if start < 0:
+            continue
+        start += len(name) + 4
+        value = line[start : line.find(b'"', start)]
+        if b"\\" in value:
+            return None
+        record[name.decode()] = _text(value)
+    return record
+
+
 def _notices(unread: int, what: str, cut: int = 0) -> list[str]:
     notices = [f"{unread:,} lines are no {what}; they were read as they stand."] if unread else []
     if cut:
@@ -183,10 +222,6 @@ def _add_each(out: LineWriter, prefix: str, message: str, number: int) -> None:
 def _line(line: bytes) -> tuple[str, str] | None:
     document = parsed(_text(line.strip())) if b"{" in line[:3] else None
     return None if document is None else line_of(document)
-
-
-def _docker_prefix(stream: bytes, time: bytes) -> bytes:
-    return b"\x1elayer=docker\x1fpart=" + stream + b"\x1fwhen=" + time + b"\x1e"
 
 
 def _unescaped(body: bytes) -> bytes:

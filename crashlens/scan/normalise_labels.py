@@ -5,6 +5,7 @@
 
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from crashlens.scan.line_writer import LineWriter, as_they_are
 from crashlens.scan.member import Block, LineMap
@@ -14,9 +15,11 @@ LEAST_LINES = 2
 
 _TASK = re.compile(rb" {0,7}(?:P(\d{1,3}) )?(\d{1,6}): ?")
 _EACH_TASK = re.compile(rb"(?m)^ {0,7}(?:P(\d{1,3}) )?(\d{1,6}): ?")
+_RANKED = b"\x1epart=task \\2\x1frank=\\2\x1e"
 _HOST = re.compile(rb"([A-Za-z][A-Za-z0-9.]{0,40}[\d-][A-Za-z0-9.-]{0,40}): ")
 _LOGGED = re.compile(
-    rb"\[?\d{4}[-/]\d\d[-/]\d\d[ T]|\[?(?:INFO|WARNING|ERROR)\b|\[(?:rank|default)\d|[IWEF]\d{4} \d\d:|[\w.-]+:\d+:\d+ \["
+    rb"\[?\d{4}[-/]\d\d[-/]\d\d[ T]|\[?(?:INFO|WARNING|ERROR)\b|\[(?:rank|default)\d|[IWEF]\d{4} \d\d:"
+    rb"|[\w.-]{1,80}:\d{1,10}:\d{1,10} \["
 )
 _INNER_RANK = re.compile(rb"\[?[Rr]ank[ :=]?(\d{1,6})\]")
 _LOCAL = re.compile(rb"\[default\d{1,4}\]:")
@@ -28,7 +31,8 @@ def task_share(lines: list[bytes]) -> float:
     """How many of `lines` begin with a task label of `srun --label`, as a share; 0 where nine of ten do not."""
     found = [label for line in lines if (label := _TASK.match(line))]
     numbers = [int(label[2]) for label in found]
-    counted = len(numbers) > 2 and all(after > before for before, after in zip(numbers, numbers[1:], strict=False))
+    grow = len(numbers) > 2 and all(after > before for before, after in pairwise(numbers))
+    counted = grow and not all(label[0].endswith(b" ") for label in found)
     if counted or len(lines) < LEAST_LINES or len(found) < LEAST_LABELLED * len(lines):
         return 0.0  # numbers that only grow are line numbers, as grep -n prints them
     return len(found) / len(lines)
@@ -66,7 +70,7 @@ class Tasks:
 
     def feed(self, block: Block) -> Block:
         """See `Normaliser.feed`."""
-        data = _EACH_TASK.sub(self._label, block.data)
+        data = _EACH_TASK.sub(_RANKED if self.ranked else _label, block.data)
         count = block.data.count(b"\n") + 1
         numbers = range(block.first_line, block.first_line + count)
         return Block(block.first_line, data, LineMap(numbers, numbers, block.first_line, block.data))
@@ -79,10 +83,10 @@ class Tasks:
         """See `Normaliser.notices`."""
         return []
 
-    def _label(self, found: re.Match[bytes]) -> bytes:
-        job, task = found.groups()
-        part = b"task " + (b"P" + job + b"." if job else b"") + task
-        return b"\x1epart=" + part + (b"\x1frank=" + task if self.ranked else b"") + b"\x1e"
+
+def _label(found: re.Match[bytes]) -> bytes:
+    job, task = found.groups()
+    return b"\x1epart=task " + (b"P" + job + b"." if job else b"") + task + b"\x1e"
 
 
 @dataclass

@@ -7,6 +7,7 @@ record that only it holds is marked.
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from crashlens.scan.envelope import peel, strip_unprinted
 from crashlens.scan.line_writer import LineWriter, as_they_are
@@ -15,6 +16,8 @@ from crashlens.scan.member import Block
 LEAST_WIDTH = 60
 LEAST_WRAPPED = 3  # lines of exactly the width
 MOST_PIECES = 64
+MOST_PASTED = 4 * 1024 * 1024  # bytes of a paste; what is longer was written by a program
+START = 5  # characters by which lines of a program resemble each other
 
 _TABLE_ROW = re.compile(r"(?:\[[\d/]{0,10} ?\d\d:\d\d:\d\d\] | {9,24})(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) +(?=\S)")
 _TABLE_PLACE = re.compile(r" +[\w.-]{1,80}\.py:\d{1,6} *$")
@@ -35,15 +38,18 @@ def rich_share(lines: list[bytes]) -> float:
 
 
 def _width(lines: list[bytes]) -> int | None:
-    widths = Counter(len(_clean(line)) for line in lines)
+    texts = [_clean(line) for line in lines]
+    widths = Counter(map(len, texts))
     long = {width: count for width, count in widths.items() if width >= LEAST_WIDTH}
-    if not long:
+    width = next((one for one in sorted(long, reverse=True) if long[one] >= LEAST_WRAPPED), None)
+    if width is None:
         return None
-    width = max(long, key=lambda one: (long[one], one))
     beyond = sum(count for one, count in long.items() if one > width)
-    if long[width] < LEAST_WRAPPED or beyond * 20 > long[width] or 2 * long[width] < sum(long.values()):
+    if beyond > max(1, long[width] // 20) or 3 * long[width] < sum(long.values()):
         return None
-    return width
+    pairs = [(one, after) for one, after in pairwise(texts) if len(one) == width]
+    alike = sum(one[:START] == after[:START] for one, after in pairs)
+    return width if 2 * alike < len(pairs) else None  # lines of a program that are equally long begin alike
 
 
 def _clean(line: bytes) -> str:
@@ -56,9 +62,13 @@ class _Joiner:
 
     head: list[bytes]
     chain: list[tuple[int, bytes, str]] = field(default_factory=list[tuple[int, bytes, str]])
+    seen: int = 0
 
     def feed(self, block: Block) -> Block:
         """See `Normaliser.feed`."""
+        self.seen += len(block.data)
+        if self.seen > MOST_PASTED:
+            return block
         out = LineWriter(block)
         for number, line in as_they_are(block):
             text = _clean(line)
@@ -104,7 +114,7 @@ class Wraps(_Joiner):
         self.width = _width(self.head) or 0
 
     def _goes_on(self, before: str, after: str) -> bool:
-        if len(before) != self.width or before.endswith("  ") or not after.strip():
+        if len(before) < self.width or before.endswith("  ") or not after.strip():
             return False
         peeled = peel(after)
         return not peeled.stamps and peeled.rank is None and peeled.message == after
