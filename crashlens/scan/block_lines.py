@@ -41,7 +41,10 @@ class BlockLines:
         clean = _text(data)
         lines = self._block.lines
         if lines is not None:
-            return clean, _readable(clean, _text(lines.shown(line - self._block.first_line)))
+            raw = lines.shown(line - self._block.first_line)
+            if lines.said is not None:
+                clean = _text(lines.said(raw.partition(b"\n")[0])) + clean
+            return clean, _readable(clean, _text(raw))
         if not self._changed:
             return clean, clean
         if self._raw is None:

@@ -49,11 +49,21 @@ def said_by(text: str) -> str | None:
 
 def line_of(document: dict[str, Any]) -> tuple[str, str] | None:
     """The envelope and the message of a JSON log line, or None where the object carries none."""
+    message = message_of(document)
+    fields = {} if message is None else _fields(document)
+    return (write_fields({"layer": "json"} | fields), message) if message is not None and fields else None
+
+
+def envelope_of(document: dict[str, Any]) -> str:
+    """The envelope of a JSON log line; empty where the object says nothing but a message."""
+    fields = _fields(document)
+    return write_fields({"layer": "json"} | fields) if fields else ""
+
+
+def message_of(document: dict[str, Any]) -> str | None:
+    """The message of a JSON log line with the error and the traceback that stand beside it, or None."""
     message = next((text for name in _MESSAGE if (text := message_text(document.get(name))) is not None), None)
     if message is None:
-        return None
-    fields = _fields(document)
-    if not fields:
         return None
     error = next((text for name in _ERROR if (text := document.get(name)) and isinstance(text, str)), "")
     if error and error not in message:
@@ -61,7 +71,7 @@ def line_of(document: dict[str, Any]) -> tuple[str, str] | None:
     more = next((text for name in _MORE if (text := document.get(name)) and isinstance(text, str)), "")
     if more and more not in message:
         message = f"{message.rstrip()}\n{more}"
-    return write_fields({"layer": "json"} | fields), message
+    return message
 
 
 def message_text(value: object) -> str | None:

@@ -1,5 +1,6 @@
 """Collects the lines that a normaliser makes of a block, and where each of them stands in the file."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from crashlens.scan.member import Block, LineMap
@@ -18,6 +19,7 @@ class LineWriter:
     last: list[int] = field(default_factory=list[int])
     kept: dict[int, bytes] = field(default_factory=dict[int, bytes])
     pieces: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+    said: Callable[[bytes], bytes] | None = None
 
     def add(self, text: bytes, line: int) -> None:
         """A line made of one line of the file."""
@@ -25,11 +27,14 @@ class LineWriter:
         self.first.append(line)
         self.last.append(line)
 
-    def add_joined(self, prefix: bytes, text: bytes, lines: tuple[int, int], raw: bytes) -> None:
-        """The lines of a message made of one or more lines of the file, the envelope in front of each."""
-        for piece in text.split(b"\n"):
+    def add_joined(self, text: bytes, lines: tuple[int, int], raw: bytes, prefix: bytes = b"") -> None:
+        """The lines of a message made of one or more lines of the file, `prefix` in front of each.
+
+        What exceeds the most lines that a message may have stays together in the last of them.
+        """
+        for piece in text.split(b"\n", MOST_PART_LINES - 1):
             self.kept[len(self.lines)] = raw
-            self.lines.append(prefix + piece)
+            self.lines.append(prefix + piece.replace(b"\n", b"\r"))
             self.first.append(lines[0])
             self.last.append(lines[1])
 
@@ -37,7 +42,7 @@ class LineWriter:
         """The block of these lines."""
         data = b"".join(line + b"\n" for line in self.lines)
         raw = self.block.data
-        where = LineMap(self.first, self.last, self.block.first_line, raw, self.kept, self.pieces)
+        where = LineMap(self.first, self.last, self.block.first_line, raw, self.kept, self.pieces, self.said)
         return Block(self.block.first_line, data, where)
 
 
@@ -76,7 +81,7 @@ class Parts:
         """Hand it on as one line. Its text is that of all parts where they follow each other, else of the first."""
         whole = self.line_end - self.line + 1 == len(self.raw)
         raw = b"\n".join(self.raw) if whole else self.raw[0]
-        out.add_joined(self.prefix, b"".join(self.texts), (self.line, self.line_end), raw)
+        out.add_joined(b"".join(self.texts), (self.line, self.line_end), raw, self.prefix)
 
 
 def as_they_are(block: Block) -> list[tuple[int, bytes]]:

@@ -35,6 +35,8 @@ class LineMap:
         raw: The lines of the file that the block was made of.
         kept: What a line was made of, by its index, where that does not stand in `raw` alone.
         pieces: The parts of a line, by its index, that hard wrapping may have cut; such a line is only tried.
+        said: What the envelope that was taken off says, from the line of the file, as `write_fields` writes it. It is
+            asked for the lines that matter only.
     """
 
     first: Sequence[int]
@@ -43,6 +45,7 @@ class LineMap:
     raw: bytes
     kept: dict[int, bytes] = field(default_factory=dict[int, bytes])
     pieces: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+    said: Callable[[bytes], bytes] | None = None
     _lines: list[bytes] | None = None
 
     def shown(self, index: int) -> bytes:

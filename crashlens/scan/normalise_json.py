@@ -3,26 +3,21 @@
 import json
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
-from crashlens.scan.json_lines import MOST_LINES, line_of, parsed, whole_characters
+from crashlens.scan.json_lines import envelope_of, line_of, message_of, parsed, whole_characters
 from crashlens.scan.line_writer import MOST_PART_BYTES, LineWriter, Parts, as_they_are
 from crashlens.scan.member import Block, LineMap
-from crashlens.scan.peeled import RS, US
 
 MOST_CURSORS = 100_000  # of the journal records seen last, whose repeats are known
 
 _STRING = rb'"((?:[^"\\\n]++|\\[^\n])*+)"'
 _DOCKER = re.compile(rb'\{"log":' + _STRING + rb',"stream":"(stdout|stderr)","time":"([0-9T:.Z+-]{10,40})"\}\s{0,2}')
-# Entries without an escape but the line end, all at once; what is left is taken one by one.
+# Entries that end in a line end, all at once; blocks with others are taken line by line.
 _WHOLE = re.compile(
-    rb'(?m)^\{"log":"([^"\\\n]*+)\\n","stream":"(stdout|stderr)","time":"([0-9T:.Z+-]{10,40})"\}[ \r]{0,2}$'
+    rb'(?m)^\{"log":"((?:[^"\\\n]++|\\(?!n","stream)[^\n])*+)\\n'
+    rb'","stream":"(?:stdout|stderr)","time":"[0-9T:.Z+-]{10,40}"\}[ \r]{0,2}$'
 )
-_WRITTEN = b"\x1elayer=docker\x1fpart=\\2\x1fwhen=\\3\x1e\\1"
-_JOURNAL = re.compile(rb'"(\w{1,64})":"((?:[^"\\\n]++|\\[^\n])*+)"')
-_JOURNAL_FIELDS = (
-    b"__REALTIME_TIMESTAMP", b"_SOURCE_MONOTONIC_TIMESTAMP", b"__MONOTONIC_TIMESTAMP", b"_BOOT_ID", b"_HOSTNAME",
-    b"_PID", b"SYSLOG_PID", b"SYSLOG_IDENTIFIER", b"_COMM", b"_TRANSPORT", b"__CURSOR",
-)  # fmt: skip
 _DECODER = json.JSONDecoder(strict=False)
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/"}
@@ -62,17 +57,13 @@ class Docker:
 
     def feed(self, block: Block) -> Block:
         """See `Normaliser.feed`."""
-        data, whole = _WHOLE.subn(_WRITTEN, block.data)
-        count = data.count(b"\n") + (not data.endswith(b"\n"))
-        if whole == count and not self.open:
-            numbers = range(block.first_line, block.first_line + count)
-            return Block(block.first_line, data, LineMap(numbers, numbers, block.first_line, block.data))
-        out = LineWriter(block)
-        add, waiting = out.add, self.open
-        for (number, line), done in zip(as_they_are(block), data.split(b"\n"), strict=False):
-            if done[:1] == b"\x1e" and not waiting:
-                add(done, number)
-                continue
+        data = None if self.open else _all_whole(block.data)
+        if data is not None:
+            numbers = range(block.first_line, block.first_line + data.count(b"\n") + 1)
+            where = LineMap(numbers, numbers, block.first_line, block.data, said=_docker_said)
+            return Block(block.first_line, data, where)
+        out = LineWriter(block, said=_docker_said)
+        for number, line in as_they_are(block):
             found = _DOCKER.fullmatch(line)
             if found is None:
                 self._other(line, number, out)
@@ -82,7 +73,7 @@ class Docker:
 
     def close(self) -> Block | None:
         """See `Normaliser.close`."""
-        out = LineWriter(Block(1, b""))
+        out = LineWriter(Block(1, b""), said=_docker_said)
         for parts in self.open.values():
             parts.write(out)
         self.open = {}
@@ -94,28 +85,27 @@ class Docker:
 
     def _other(self, line: bytes, number: int, out: LineWriter) -> None:
         """A line of another shape: an object with more fields, or no object."""
-        said = _line(line)
-        if said is None:
+        document = _document(line)
+        message = None if document is None else message_of(document)
+        if message is None:
             self.unread += bool(line.strip(b"\x00 \t\r"))
             out.add(line, number)
-            return
-        prefix, message = said
-        _add_each(out, prefix, message, number)
+        else:
+            out.add_joined(_bytes(message.removesuffix("\n")), (number, number), line)
 
     def _entry(self, found: re.Match[bytes], number: int, out: LineWriter) -> None:
-        body, stream, time = found.groups()
+        body, stream, _ = found.groups()
         ended = body[-2:] == rb"\n" and body[-3:-2] != b"\\"
         if ended:
             body = body[:-2]
         text = _unescaped(body) if b"\\" in body else body
         if not ended and text[-1:] == b"\n":
             ended, text = True, text[:-1]
-        prefix = b"\x1elayer=docker\x1fpart=" + stream + b"\x1fwhen=" + time + b"\x1e"
         parts = self.open.get(stream)
         if parts is None and ended and b"\n" not in text:
-            out.add(prefix + text, number)
+            out.add(text, number)
             return
-        parts = parts or self.open.setdefault(stream, Parts(prefix, number, number, [], []))
+        parts = parts or self.open.setdefault(stream, Parts(b"", number, number, [], []))
         parts.add(text, number, found.string)
         if ended or parts.is_full():
             self.cut += not ended
@@ -134,7 +124,7 @@ class Documents:
 
     def feed(self, block: Block) -> Block:
         """See `Normaliser.feed`."""
-        out = LineWriter(block)
+        out = LineWriter(block, said=_said)
         for number, line in as_they_are(block):
             self._line(line, number, out)
         return out.done()
@@ -153,7 +143,7 @@ class Documents:
         return notices
 
     def _line(self, line: bytes, number: int, out: LineWriter) -> None:
-        document = _journal_record(line) or (parsed(_text(line.strip())) if b"{" in line[:3] else None)
+        document = _document(line)
         if document is None:
             self.unread += bool(line.strip(b"\x00 \t\r"))
             out.add(line, number)
@@ -161,14 +151,16 @@ class Documents:
         if self._is_repeated(document.get("__CURSOR")):
             self.repeated += 1
             return
-        said = line_of(document)
-        if said is None:
-            self.empty += "__REALTIME_TIMESTAMP" in document or "MESSAGE" in document
-            self.unread += not ("__REALTIME_TIMESTAMP" in document or "MESSAGE" in document)
+        message = message_of(document)
+        if message is None:
+            journal = "__REALTIME_TIMESTAMP" in document or "MESSAGE" in document
+            self.empty += journal
+            self.unread += not journal
             out.add(line, number)
-            return
-        prefix, message = said
-        _add_each(out, prefix, message, number)
+        elif "\n" in message:
+            out.add_joined(_bytes(message.removesuffix("\n")), (number, number), line)
+        else:
+            out.add(_bytes(message), number)
 
     def _is_repeated(self, cursor: object) -> bool:
         if not isinstance(cursor, str):
@@ -182,28 +174,19 @@ class Documents:
         return False
 
 
-def _journal_record(line: bytes) -> dict[str, str] | None:
-    """The fields of a journal record that are read, without parsing the others; None where it is not that simple.
-
-    Inside a string every quotation mark has a backslash before it, so `"NAME":"` stands at a field of the record only.
-    """
-    if line[:2] != b'{"' or line[-1:] != b"}" or b'"__REALTIME_TIMESTAMP":"' not in line or b":{" in line:
+def _all_whole(data: bytes) -> bytes | None:
+    """The messages of a block in which every entry is one; None where one is not, or holds line ends."""
+    messages, whole = _WHOLE.subn(rb"\1", data)
+    ends = data.count(b"\n")
+    if whole != ends + (not data.endswith(b"\n")):
         return None
-    at = line.find(b'"MESSAGE":"')
-    message = _JOURNAL.match(line, at) if at >= 0 else None
-    if message is None:
+    if b"\\" not in messages:
+        return messages
+    try:
+        decoded = _bytes(_DECODER.decode(f'"{_text(messages)}"'))  # no message holds a quotation mark by itself
+    except ValueError:
         return None
-    record = {"MESSAGE": _text(_unescaped(message[2]) if b"\\" in message[2] else message[2])}
-    for name in _JOURNAL_FIELDS:
-        start = line.find(b'"' + name + b'":"')
-        if start < 0:
-            continue
-        start += len(name) + 4
-        value = line[start : line.find(b'"', start)]
-        if b"\\" in value:
-            return None
-        record[name.decode()] = _text(value)
-    return record
+    return decoded if decoded.count(b"\n") == ends else None
 
 
 def _notices(unread: int, what: str, cut: int = 0) -> list[str]:
@@ -213,15 +196,20 @@ def _notices(unread: int, what: str, cut: int = 0) -> list[str]:
     return notices
 
 
-def _add_each(out: LineWriter, prefix: str, message: str, number: int) -> None:
-    """The lines of one message; what exceeds the most that one may hold stays together in the last of them."""
-    for piece in message.removesuffix("\n").split("\n", MOST_LINES - 1):
-        out.add(_bytes(prefix + piece.replace("\n", "\r")), number)
+def _document(line: bytes) -> dict[str, Any] | None:
+    return parsed(_text(line.strip())) if b"{" in line[:3] else None
 
 
-def _line(line: bytes) -> tuple[str, str] | None:
-    document = parsed(_text(line.strip())) if b"{" in line[:3] else None
-    return None if document is None else line_of(document)
+def _said(line: bytes) -> bytes:
+    document = _document(line)
+    return b"" if document is None else _bytes(envelope_of(document))
+
+
+def _docker_said(line: bytes) -> bytes:
+    found = _DOCKER.fullmatch(line)
+    if found is None:
+        return _said(line)
+    return b"\x1elayer=docker\x1fpart=" + found[2] + b"\x1fwhen=" + found[3] + b"\x1e"
 
 
 def _unescaped(body: bytes) -> bytes:
@@ -248,6 +236,3 @@ def _bytes(text: str) -> bytes:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return whole_characters(text).encode("utf-8")
-
-
-assert (RS, US) == ("\x1e", "\x1f")  # noqa: S101 - the prefixes above are written out for speed

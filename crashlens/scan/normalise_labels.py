@@ -9,14 +9,15 @@ from itertools import pairwise
 
 from crashlens.scan.line_writer import LineWriter, as_they_are
 from crashlens.scan.member import Block, LineMap
+from crashlens.scan.peeled import write_fields
 
 LEAST_LABELLED = 0.9
 LEAST_LINES = 2
 
 _TASK = re.compile(rb" {0,7}(?:P(\d{1,3}) )?(\d{1,6}): ?")
 _EACH_TASK = re.compile(rb"(?m)^ {0,7}(?:P(\d{1,3}) )?(\d{1,6}): ?")
-_RANKED = b"\x1epart=task \\2\x1frank=\\2\x1e"
 _HOST = re.compile(rb"([A-Za-z][A-Za-z0-9.]{0,40}[\d-][A-Za-z0-9.-]{0,40}): ")
+_EACH_HOST = re.compile(rb"(?m)^" + _HOST.pattern)
 _LOGGED = re.compile(
     rb"\[?\d{4}[-/]\d\d[-/]\d\d[ T]|\[?(?:INFO|WARNING|ERROR)\b|\[(?:rank|default)\d|[IWEF]\d{4} \d\d:"
     rb"|[\w.-]{1,80}:\d{1,10}:\d{1,10} \["
@@ -70,10 +71,10 @@ class Tasks:
 
     def feed(self, block: Block) -> Block:
         """See `Normaliser.feed`."""
-        data = _EACH_TASK.sub(_RANKED if self.ranked else _label, block.data)
+        data = _EACH_TASK.sub(b"", block.data)
         count = block.data.count(b"\n") + 1
         numbers = range(block.first_line, block.first_line + count)
-        return Block(block.first_line, data, LineMap(numbers, numbers, block.first_line, block.data))
+        return Block(block.first_line, data, LineMap(numbers, numbers, block.first_line, block.data, said=self._said))
 
     def close(self) -> Block | None:
         """See `Normaliser.close`."""
@@ -83,10 +84,13 @@ class Tasks:
         """See `Normaliser.notices`."""
         return []
 
-
-def _label(found: re.Match[bytes]) -> bytes:
-    job, task = found.groups()
-    return b"\x1epart=task " + (b"P" + job + b"." if job else b"") + task + b"\x1e"
+    def _said(self, line: bytes) -> bytes:
+        found = _TASK.match(line)
+        if found is None:
+            return b""
+        job, task = found.groups()
+        fields = {"part": f"task {'' if job is None else f'P{job.decode()}.'}{task.decode()}"}
+        return write_fields(fields | ({"rank": task.decode()} if self.ranked else {})).encode()
 
 
 @dataclass
@@ -97,11 +101,9 @@ class Hosts:
 
     def feed(self, block: Block) -> Block:
         """See `Normaliser.feed`."""
-        out = LineWriter(block)
-        for number, line in as_they_are(block):
-            found = _HOST.match(line)
-            out.add(b"\x1ehost=" + found[1] + b"\x1e" + line[found.end() :] if found else line, number)
-        return out.done()
+        data = _EACH_HOST.sub(b"", block.data)
+        numbers = range(block.first_line, block.first_line + block.data.count(b"\n") + 1)
+        return Block(block.first_line, data, LineMap(numbers, numbers, block.first_line, block.data, said=_host_said))
 
     def close(self) -> Block | None:
         """See `Normaliser.close`."""
@@ -110,6 +112,11 @@ class Hosts:
     def notices(self) -> list[str]:
         """See `Normaliser.notices`."""
         return []
+
+
+def _host_said(line: bytes) -> bytes:
+    found = _HOST.match(line)
+    return write_fields({"host": found[1].decode()}).encode() if found else b""
 
 
 @dataclass

@@ -120,5 +120,5 @@ class Export:
         said = line_of(dict(self.fields)) if self.fields else None
         if said is not None:
             place = (self.message_line, self.message_line)
-            out.add_joined(said[0].encode("utf-8", "replace"), said[1].encode("utf-8", "replace"), place, self.raw[0])
+            out.add_joined(said[1].encode("utf-8", "replace"), place, self.raw[0], said[0].encode("utf-8", "replace"))
         self.fields, self.raw = {}, []

@@ -98,7 +98,7 @@ class _Joiner:
             out.pieces[len(out.lines)] = pieces
             raw = b"\n".join(line for _, line, _ in self.chain)
             joined = "".join(pieces).replace("\n", " ").encode("utf-8", "replace")
-            out.add_joined(b"", joined, (self.chain[0][0], self.chain[-1][0]), raw)
+            out.add_joined(joined, (self.chain[0][0], self.chain[-1][0]), raw)
         for number, line, _ in self.chain:
             out.add(line, number)
         self.chain = []
