@@ -173,7 +173,7 @@ class RecordReader:
                     fed |= {rule_id} if not _is_fallback(item.hit) else set()
                     done.append(_ended(item, found, line, peeled, text))
                     continue
-                fed |= _also(item, line, peeled)
+                fed |= _also(item, line, peeled) if rule_id not in fed else set()
             if item.own_lines > 0 and item.all_lines > 0:
                 still.append(item)
             else:
@@ -190,7 +190,8 @@ class RecordReader:
 def _fits(item: _Open, found: re.Match[str]) -> bool:
     """Whether a line says of what its record is about the same as the record does."""
     said = found.groupdict()
-    return all(said.get(name) in {None, item.hit.groups.get(name)} for name in item.record.same)
+    ours = item.hit.groups
+    return all(said.get(name) in {None, ours.get(name, said.get(name))} for name in item.record.same)
 
 
 def _also(item: _Open, line: int, peeled: Peeled) -> set[str]:
