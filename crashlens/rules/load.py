@@ -194,6 +194,8 @@ def _rule(row: dict[str, Any], place: str) -> Rule:
 def _record(record: dict[str, Any]) -> Record:
     return Record(
         ends=_compile(record["ends"], "record.ends"),
+        also=_compile(record["also"], "record.also") if "also" in record else None,
+        same=tuple(record.get("same", ())),
         within_lines=int(record["within_lines"]),
         unended=cast("Any", _one_of(record.get("unended", "drop"), {"keep", "drop"}, "record.unended")),
         key=cast("Any", _one_of(record.get("key", "start"), {"start", "end"}, "record.key")),

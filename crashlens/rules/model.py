@@ -24,12 +24,16 @@ class Record:
 
     Attributes:
         ends: The line that ends it; its captures belong to the record.
+        also: Lines on the way whose captures belong to it too, or None.
+        same: Captures that a later line must repeat, where it names them, to belong to it.
         within_lines: How many lines of that stream are read for it.
         unended: What becomes of a record whose end never comes: `keep` what the first line said, or `drop` it.
         key: Which line names the record, `start` or `end`.
     """
 
     ends: re.Pattern[str]
+    also: re.Pattern[str] | None
+    same: tuple[str, ...]
     within_lines: int
     unended: Literal["keep", "drop"]
     key: Literal["start", "end"]
