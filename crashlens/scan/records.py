@@ -22,7 +22,8 @@ MOST_RECORDS_PER_LINE = 2**16 - 1  # what the column that numbers them can hold
 _BEFORE_QUOTE = {"", " ", "\t", "(", "[", "{", "=", ",", ":"}
 SHOWN_ERROR_LINES = 3  # of the lines with an error word that no rule claims, so many are named
 READ_ON_FACTOR = 8  # lines of other ranks that may stand between those of one record
-_GLUED = re.compile(r"(?<=[^\s\]:])(?=\[rank\d{1,6}\]:\[[IWEF])")
+# A progress bar ends in `examples/s]` or `s/it]`; what is printed next to it is glued to that bracket.
+_GLUED = re.compile(r"(?:(?<=[^\s\]:])|(?<=/s\])|(?<=/it\]))(?=\[rank\d{1,6}\]:\[[IWEF])")
 
 
 @dataclass
@@ -138,20 +139,26 @@ class RecordReader:
         for segment, peeled in segments:
             shown = raw if len(segments) == 1 else segment
             begun = [hit for item in items for hit in _matches(item, peeled, line, shown)]
-            ended = self._feed_open(line, peeled, shown)
+            ended, fed = self._feed_open(line, peeled, shown)
+            begun = [hit for hit in begun if hit.rule.id not in fed]  # the line goes on with the record that is open
+            claimed = bool(fed) or any(not _is_fallback(hit) for hit in begun)
+            begun = [hit for hit in begun if not (claimed and _is_fallback(hit))]
             opening = [_Open(hit, record) for hit in begun if (record := _record_of(hit.rule)) is not None]
             whole = [hit for hit in begun if _record_of(hit.rule) is None]
-            claimed = any(not _is_fallback(hit) for hit in begun)
+            # A fallback that other rules claim the end of is dropped; what only its number of lines ended is not.
+            over = any(not _is_fallback(hit) for hit in begun)
             self._open += opening
-            for hit in (*whole, *(hit for hit in ended if not (claimed and _is_fallback(hit)))):
+            for hit in (*whole, *(hit for hit in ended if not (over and _is_fallback(hit)))):
                 if n == MOST_RECORDS_PER_LINE:
                     self.counts.dropped += 1
                     continue
                 hit.n, n = n, n + 1
                 yield hit
 
-    def _feed_open(self, line: int, peeled: Peeled, text: str) -> list[Hit]:
+    def _feed_open(self, line: int, peeled: Peeled, text: str) -> tuple[list[Hit], set[str]]:
+        """The records that this line ends, and the rules of the open records that it belongs to."""
         done: list[Hit] = []
+        fed: set[str] = set()
         still: list[_Open] = []
         ends: dict[str, re.Match[str] | None] = {}  # per rule: one line ends one record, the one that began last
         for item in reversed(self._open):
@@ -162,21 +169,39 @@ class RecordReader:
                 rule_id = item.hit.rule.id
                 if rule_id not in ends:
                     ends[rule_id] = item.record.ends.search(peeled.message)
-                if (found := ends[rule_id]) is not None:
+                if (found := ends[rule_id]) is not None and _fits(item, found):
                     ends[rule_id] = None
+                    fed |= {rule_id} if not _is_fallback(item.hit) else set()
                     done.append(_ended(item, found, line, peeled, text))
                     continue
+                fed |= _also(item, line, peeled)
             if item.own_lines > 0 and item.all_lines > 0:
                 still.append(item)
             else:
                 done.extend(_unended(item))
         self._open = still[::-1]
-        return done[::-1]
+        return done[::-1], fed
 
     def _close_all(self) -> Iterator[Hit]:
         for item in self._open:
             yield from _unended(item)
         self._open = []
+
+
+def _fits(item: _Open, found: re.Match[str]) -> bool:
+    """Whether a line says of what its record is about the same as the record does."""
+    said = found.groupdict()
+    return all(said.get(name) in {None, item.hit.groups.get(name)} for name in item.record.same)
+
+
+def _also(item: _Open, line: int, peeled: Peeled) -> set[str]:
+    """Add what a line on the way says to an open record; the rule of that record, or nothing."""
+    found = item.record.also.search(peeled.message) if item.record.also else None
+    if found is None or not _fits(item, found):
+        return set()
+    item.hit.groups |= {key: value for key, value in found.groupdict().items() if value and key not in item.hit.groups}
+    item.hit.line_end = line
+    return {item.hit.rule.id}
 
 
 def _ended(item: _Open, found: re.Match[str], line: int, peeled: Peeled, text: str) -> Hit:
@@ -245,7 +270,7 @@ def _near(text: str, literals: Sequence[str]) -> list[str]:
 
 
 def _matches(item: Rule | StepLine, peeled: Peeled, line: int, text: str) -> list[Hit]:
-    message = peeled.message
+    message = text if isinstance(item, Rule) and item.reads == "line" else peeled.message
     if not any(literal in message for literal in item.literals):
         return []
     if isinstance(item, Rule) and peeled.component not in item.applies_to:
