@@ -7,10 +7,17 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 
 from crashlens.sources.format import Format
-from crashlens.sources.parsers import nvidia_smi_csv, sampler_csv
+from crashlens.sources.parsers import flight_recorder, nvidia_smi_csv, sampler_csv
 from crashlens.sources.parsers.text_log import JOB_LOG, KERNEL_LOG, TEXT_LOG
 
-SHIPPED: tuple[Format, ...] = (nvidia_smi_csv.FORMAT, sampler_csv.FORMAT, KERNEL_LOG, JOB_LOG, TEXT_LOG)
+SHIPPED: tuple[Format, ...] = (
+    flight_recorder.FORMAT,
+    nvidia_smi_csv.FORMAT,
+    sampler_csv.FORMAT,
+    KERNEL_LOG,
+    JOB_LOG,
+    TEXT_LOG,
+)
 
 
 @lru_cache(maxsize=1)
