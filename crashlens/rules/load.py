@@ -179,7 +179,7 @@ def _rule(row: dict[str, Any], place: str) -> Rule:
         marks=cast("Any", _one_of(time.get("marks", "moment"), {"moment", "end"}, "time.marks")),
         length_field=time.get("length_field", ""),
         record=None if record is None else _record(record),
-        joins=None if "joins" not in row else Joins(tuple(row["joins"]["same"]), int(row["joins"]["within_lines"])),
+        joins=None if "joins" not in row else _joins(row["joins"]),
         reads=cast("Any", _one_of(row.get("reads", "message"), {"message", "line"}, "reads")),
         fallback=row.get("fallback", False),
         means=row["means"],
@@ -192,6 +192,11 @@ def _rule(row: dict[str, Any], place: str) -> Rule:
         replaces=_texts(row, "replaces"),
         place=place,
     )
+
+
+def _joins(joins: dict[str, Any]) -> Joins:
+    keep = cast("Any", _one_of(joins.get("keep", "first"), {"first", "last"}, "joins.keep"))
+    return Joins(tuple(joins["same"]), int(joins["within_lines"]), keep)
 
 
 def _record(record: dict[str, Any]) -> Record:

@@ -46,10 +46,12 @@ class Joins:
     Attributes:
         same: Captures that must agree; process and host must agree too.
         within_lines: How many lines behind the last one a further record may stand.
+        keep: Which of them is the row: the `first`, or of a progress the `last`.
     """
 
     same: tuple[str, ...]
     within_lines: int
+    keep: Literal["first", "last"]
 
 
 @dataclass(frozen=True, slots=True)

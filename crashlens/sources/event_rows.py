@@ -85,8 +85,9 @@ class RowBuilder:
         key = (hit.rule.id, row["host"], row["pid"], *(hit.groups.get(name) for name in how.same))
         known = self.joined.get(key)
         if known is not None and hit.line - int(str(known["line_end"])) <= how.within_lines:
-            known["repeats"] = int(str(known["repeats"])) + 1
-            known["line_end"] = hit.line_end
+            repeats = int(str(known["repeats"])) + 1
+            known |= {"line_end": hit.line_end} if how.keep == "first" else row
+            known["repeats"] = repeats
             return True
         self.joined[key] = row
         return False

@@ -71,6 +71,7 @@ def parse(member: Member, out: TableWriter) -> None:
             rows["steps"].append(row)
         if max(map(len, rows.values())) >= ROWS_PER_FRAME:
             _flush(out, rows)
+            builder.joined.clear()  # a row that was handed over takes no further records
     _flush(out, rows)
     for rule_id, number in dropped.items():
         out.notice(f"{number:,} more records of {rule_id} were counted and not kept.")

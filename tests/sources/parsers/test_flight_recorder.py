@@ -195,7 +195,7 @@ WORDS = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
 @given(config=WORDS, status=WORDS, entries=WORDS)
 def test_no_value_of_any_field_stops_the_parser(tmp_path: Path, config: Any, status: Any, entries: Any) -> None:
     value = {"version": "2.1", "pg_config": config, "pg_status": status, "entries": entries}
