@@ -1,5 +1,6 @@
 """How did the program itself end: memory refused, GPU exception, Python exception, lost peer, signal?"""
 
+import signal
 from dataclasses import dataclass
 
 from crashlens.analysis.allocator import Allocation, read_allocation
@@ -79,7 +80,7 @@ def _tell(scene: Scene, record: LogRecord) -> Told | None:
     match record.rule_id:
         case "cuda.out_of_memory":
             return _out_of_memory(scene, record)
-        case "cuda.error":
+        case "cuda.error" | "nccl.cuda_failure":
             return _cuda_error(record)
         case "python.exception":
             return _exception(scene, record)
@@ -87,7 +88,13 @@ def _tell(scene: Scene, record: LogRecord) -> Told | None:
             return _peer(record)
         case "kernel.oom_kill":
             return _oom_kill(scene, record)
-        case "elastic.worker_failed":
+        case (
+            "elastic.worker_failed"
+            | "elastic.failure_table"
+            | "deepspeed.exits"
+            | "mpi.abort"
+            | "launcher.spawn_failed"
+        ):
             return _exit(scene, record)
         case _:
             row = record_cause(record.rule_id, record.fields)
@@ -234,15 +241,26 @@ def _ran_on(scene: Scene, record: LogRecord) -> bool:
 
 
 def _exit(scene: Scene, record: LogRecord) -> Told | None:
-    values: dict[str, object] = {"exit_code": record.exit_code}
+    code = _exit_code(record)
+    values: dict[str, object] = {"exit_code": code}
     killed = any(
         other.rule_id == "kernel.oom_kill" and other.pid == record.pid and record.host in {None, other.host}
         for other in scene.records
     )
     if killed:
         return None  # the kernel's own record says who sent the signal
-    if record.exit_code in {-9, 137}:
+    if code in {-9, 137}:
         return Told("killed_unknown", "process.killed_sender_unknown", "supported", values)
-    if record.exit_code in {-11, 139, -7, 135, -4, -8}:
+    if code in {-11, 139, -7, 135, -4, -8}:
         return Told("native_crash", "process.native_crash", "consistent", values)
     return None
+
+
+def _exit_code(record: LogRecord) -> int | None:
+    """The exit code, negative for a signal, however the launcher words it: `-9`, `signal 9`, `signal SIGKILL`."""
+    named = record.fields.get("signal", "")
+    if record.exit_code is not None or not named:
+        return record.exit_code
+    if named.isdigit():
+        return -int(named)
+    return -signal.Signals[named].value if named in signal.Signals.__members__ else None

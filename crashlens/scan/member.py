@@ -78,10 +78,6 @@ _UNREAD_PACKED = {
     b"\x7fELF": "a program",
     b"PAR1": "a Parquet file",
     b"\x89PNG": "an image",
-    b"\x80\x02": "a Python pickle (never loaded)",
-    b"\x80\x03": "a Python pickle (never loaded)",
-    b"\x80\x04": "a Python pickle (never loaded)",
-    b"\x80\x05": "a Python pickle (never loaded)",
 }
 
 

@@ -27,7 +27,8 @@ READ_ON_FACTOR = 8  # lines of other ranks that may stand between those of one r
 MOST_RECORD_LINES = 2000  # that a record may go on for, whatever its rule says
 MOST_RECORD_CHARACTERS = 1024 * 1024
 KEPT_NUMBERS = 10_000  # lines whose records are still numbered
-_GLUED = re.compile(r"(?<=[^\s\]:])(?=\[rank\d{1,6}\]:\[[IWEF])")
+# A progress bar ends in `examples/s]` or `s/it]`; what is printed next to it is glued to that bracket.
+_GLUED = re.compile(r"(?:(?<=[^\s\]:])|(?<=/s\])|(?<=/it\]))(?=\[rank\d{1,6}\]:\[[IWEF])")
 
 
 @dataclass
@@ -323,7 +324,7 @@ def _near(text: str, literals: Sequence[str]) -> list[str]:
 
 
 def _matches(item: Rule | StepLine, peeled: Peeled, line: int, text: str) -> list[Hit]:
-    message = peeled.message
+    message = text if isinstance(item, Rule) and item.reads == "line" else peeled.message
     if not any(literal in message for literal in item.literals):
         return []
     if isinstance(item, Rule) and peeled.component not in item.applies_to:

@@ -5,6 +5,7 @@ raises.
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatch
 
@@ -25,6 +26,7 @@ from crashlens.sources.writer import ReadOptions, TableWriter
 from crashlens.timebase import find_zone
 
 LEAST_CONFIDENCE = 0.05
+_PICKLE = re.compile(rb"\x80[\x02-\x05]")
 MOST_CONTROL = 0.10  # share of control bytes, NUL apart, above which a file is no text
 
 
@@ -135,7 +137,10 @@ def _verdict(member: Member, kind: str | None, head: bytes, chosen: Format | Non
         return "not_read", f"It is {kind}, which is not read."
     if is_own_output(head):
         return "skipped", "It was written by crashlens: its own output is not evidence."
-    if _is_binary(head):
+    bytes_read = chosen is not None and chosen.reads == "bytes"
+    if _PICKLE.match(head) and not bytes_read:
+        return "not_read", "It is a Python pickle (never loaded), which is not read."
+    if _is_binary(head) and not bytes_read:
         return "not_read", "It is no text and no known format."
     if chosen is None:
         return "not_read", " ".join(["No format was recognised.", *member.head_notices[:1]])
