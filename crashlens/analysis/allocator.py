@@ -84,3 +84,11 @@ def size_bytes(text: str | None) -> int | None:
     if not found or found[1].count(".") > 1 or found[1] == ".":
         return None
     return round(float(found[1]) * _UNITS[found[2]])
+
+
+def size_text(size: int) -> str:
+    """Bytes as the allocator prints them: `6.02 GiB`."""
+    for unit in ("GiB", "MiB", "KiB"):
+        if size >= _UNITS[unit]:
+            return f"{size / _UNITS[unit]:.2f} {unit}"
+    return f"{size} bytes"

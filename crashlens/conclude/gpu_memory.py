@@ -1,6 +1,6 @@
 """Why was an allocation on the GPU refused: this process, others, pieces, a limit, or not to be told?"""
 
-from crashlens.analysis.allocator import Allocation, read_allocation
+from crashlens.analysis.allocator import Allocation, read_allocation, size_text
 from crashlens.analysis.records import LogRecord, order_of
 from crashlens.analysis.runs import hosts_fit
 from crashlens.catalog.cuda_errors import cuda_error
@@ -19,6 +19,8 @@ def tell_refusal(scene: Scene, aftermath: Aftermath, record: LogRecord) -> Told:
     """A refused allocation with the numbers of torch's allocator."""
     numbers = read_allocation(record.fields)
     values = captures(scene, record, numbers=_numbers(scene, record, numbers))
+    if numbers.unallocated is not None:
+        values.setdefault("unallocated", size_text(numbers.unallocated))
     if aftermath.went_on(record):
         return Told("recovered", "none.benign", "benign", values)
     if numbers.larger_than_device:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crashlens.analysis.allocator import Allocation, read_allocation, size_bytes
+from crashlens.analysis.allocator import Allocation, read_allocation, size_bytes, size_text
 
 GIB, MIB = 1024**3, 1024**2
 
@@ -110,3 +110,10 @@ def test_a_fraction_refuses_while_the_device_has_room() -> None:
     assert not read_allocation(said | {"allowed": "40.00 GiB"}).at_allowed
     assert not read_allocation(said | {"allowed": "19.79 GiB", "free": "0 bytes"}).at_allowed
     assert not read_allocation(said).at_allowed
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(2 * GIB, "2.00 GiB"), (round(402.11 * MIB), "402.11 MiB"), (1536, "1.50 KiB"), (12, "12 bytes")]
+)
+def test_a_size_is_printed_as_the_allocator_prints_it(size: int, text: str) -> None:
+    assert size_text(size) == text
