@@ -183,7 +183,9 @@ class RecordReader:
             claimed = bool(fed) or any(not _is_fallback(hit) for hit in begun)
             begun = [hit for hit in begun if not (claimed and _is_fallback(hit))]
             opening = [_Open(hit, record) for hit in begun if (record := _record_of(hit.rule)) is not None]
-            whole = [hit for hit in begun if _record_of(hit.rule) is None]
+            # A line that ends a traceback is not also an exception without one.
+            closing = any(_is_fallback(hit) for hit in ended)
+            whole = [hit for hit in begun if _record_of(hit.rule) is None and not (closing and _is_fallback(hit))]
             # A fallback that other rules claim the end of is dropped; what only its number of lines ended is not.
             over = any(not _is_fallback(hit) for hit in begun)
             self._open += opening

@@ -142,11 +142,14 @@ class RowBuilder:
         milliseconds, percent = _number(hit.groups.get("step_time_ms")), _number(hit.groups.get("mfu_percent"))
         if milliseconds is not None:
             values["step_time_s"] = milliseconds / 1000
+        rate = _number(hit.groups.get("steps_per_s"))
+        if rate:
+            values["step_time_s"] = 1 / rate
         if percent is not None:
             values["mfu_ratio"] = percent / 100
         if all(value is None for value in values.values()):
             return None
-        return self._common(hit.line, hit.peeled) | {"step": _integer(hit.groups["step"])} | values
+        return self._common(hit.line, hit.peeled) | {"step": _integer(hit.groups.get("step"))} | values
 
     def _local_rank(self, hit: Hit) -> int | None:
         if "local_rank" in hit.groups:
