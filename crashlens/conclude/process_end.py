@@ -16,7 +16,7 @@ _KILLS = (*KERNEL_KILLS, "ray.memory_kill")
 _KILLED_CODES = {-9, 137}
 _CRASH_CODES = {-11, 139, -7, 135, -4, 132, -8, 136}
 _ABORT_CODES = {-6, 134}
-_SIGNALS = ("signal", "caught", "received", "stack_signal", "spawn_signal", "child_signal")
+_SIGNALS = ("signal", "caught", "received", "stack_signal")
 _KILLED = {"Killed", "SIGKILL"}
 _CRASHED = {
     "Segmentation fault", "SIGSEGV", "Bus error", "SIGBUS", "Illegal instruction", "SIGILL", "Floating point exception",
