@@ -67,7 +67,10 @@ def read_fields(text: str, peeled: Peeled) -> None:
     `layer` names the envelope of the stamps before it is used; `when` is ISO 8601, `epoch_us` microseconds since 1970,
     `uptime` seconds since `boot`; `host`, `pid`, `rank`, `level`, `part`, `tag` speak for themselves.
     """
-    said = dict(piece.partition("=")[::2] for piece in text.split(US))
+    said: dict[str, str] = {}
+    for piece in text.split(US):
+        key, _, value = piece.partition("=")
+        said[key] = value
     layer = said.get("layer", "json")
     found = _WHEN.fullmatch(said.get("when", ""))
     stamps = (
