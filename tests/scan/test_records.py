@@ -228,6 +228,18 @@ def test_lines_that_matched_and_lines_that_look_like_errors_are_counted() -> Non
     assert (reader.counts.matched, reader.counts.error_like) == (2, 2)
 
 
+def test_lines_of_an_open_record_are_claimed_and_those_of_other_ranks_are_not() -> None:
+    reader = RecordReader(shipped_rules())
+    lines = [
+        f"[rank1]: {TRACEBACK}",
+        "[rank1]:   raise Failure",
+        "[rank2]: connection failed",
+        "[rank1]: ValueError: a",
+    ]
+    list(reader.read([Block(1, "\n".join(lines).encode())]))
+    assert (reader.counts.matched, reader.counts.error_like, reader.counts.error_lines) == (3, 1, [3])
+
+
 TEXT = "\n".join(
     [
         "start",
