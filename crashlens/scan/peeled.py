@@ -17,6 +17,9 @@ _WHEN = re.compile(
 )
 _RANK_TAG = re.compile(r"rank(\d{1,6})")
 _NUMBER = re.compile(r"\d{1,10}")
+_EPOCH_US = re.compile(r"\d{1,19}")
+_RANK = re.compile(r"\d{1,6}")
+_HOST = re.compile(r"[\w.:-]{1,100}")
 
 
 @dataclass
@@ -67,18 +70,22 @@ def read_fields(text: str, peeled: Peeled) -> None:
     `layer` names the envelope of the stamps before it is used; `when` is ISO 8601, `epoch_us` microseconds since 1970,
     `uptime` seconds since `boot`; `host`, `pid`, `rank`, `level`, `part`, `tag` speak for themselves.
     """
-    said = dict(piece.partition("=")[::2] for piece in text.split(US))
+    said: dict[str, str] = {}
+    for piece in text.split(US):
+        key, _, value = piece.partition("=")
+        said[key] = value
     layer = said.get("layer", "json")
     found = _WHEN.fullmatch(said.get("when", ""))
     stamps = (
         wall_stamp(layer, found) if found else None,
-        epoch_stamp(layer, int(said["epoch_us"])) if _NUMBER.match(said.get("epoch_us", "")) else None,
+        epoch_stamp(layer, int(said["epoch_us"])) if _EPOCH_US.fullmatch(said.get("epoch_us", "")) else None,
         _uptime(layer, said),
     )
     peeled.stamps += [stamp for stamp in stamps if stamp is not None]
-    peeled.host = said.get("host") or peeled.host
-    for name in ("pid", "rank", "local_rank"):
-        if _NUMBER.fullmatch(said.get(name, "")):
+    if _HOST.fullmatch(said.get("host", "")):
+        peeled.host = said["host"]
+    for name, shape in (("pid", _NUMBER), ("rank", _RANK), ("local_rank", _RANK)):
+        if shape.fullmatch(said.get(name, "")):
             setattr(peeled, name, int(said[name]))
     peeled.severity = said.get("level") or peeled.severity
     if said.get("part"):
@@ -99,4 +106,4 @@ def _uptime(layer: str, said: Mapping[str, str]) -> Stamp | None:
     seconds, _, fraction = said.get("uptime", "").partition(".")
     if not _NUMBER.fullmatch(seconds):
         return None
-    return uptime_stamp(layer, seconds, fraction if fraction.isdecimal() else "", said.get("boot", ""))
+    return uptime_stamp(layer, seconds, fraction if fraction.isdecimal() else "", said.get("boot", "")[:40])

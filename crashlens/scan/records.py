@@ -105,6 +105,7 @@ class RecordReader:
         self._line_end = 0  # the last line of the file that the line being read was made of
         self._numbers: dict[int, int] = {}  # records of each line so far
         self._rejoined: set[tuple[str, int]] = set()  # rule and line of what only the joined lines say
+        self._fed = False  # whether the line that was read last goes on with a record
 
     def read(self, blocks: Iterable[Block]) -> Iterator[Hit]:
         """Every record, in the order of the lines that end them."""
@@ -119,54 +120,52 @@ class RecordReader:
         for candidate in self._engine.candidates(data):
             while self._open and at < candidate.start:
                 end = data.find(b"\n", at)
-                yield from self._read_line(lines, line, data[at:end], ())
+                yield from self._read_line(lines, line, data[at:end])
                 at, line = end + 1, line + 1
             if candidate.start < at:
                 continue
             line += data.count(b"\n", at, candidate.start)
             at = candidate.end + 1
             items = tuple(self._items[number] for number in candidate.items)
-            found = list(self._read_line(lines, line, data[candidate.start : candidate.end], items))
-            if lines.pieces(line) is None:
-                self._count(
-                    lines.number(line), data[candidate.start : candidate.end], claimed=bool(found or self._open)
-                )
-            yield from found
+            found = data[candidate.start : candidate.end]
+            error = any(word in found for word in ERROR_WORDS)
+            yield from self._read_line(lines, line, found, items, error=error)
             line += 1
         while self._open and at < len(data):
             end = data.find(b"\n", at)
             end = len(data) if end < 0 else end
-            yield from self._read_line(lines, line, data[at:end], ())
+            yield from self._read_line(lines, line, data[at:end])
             at, line = end + 1, line + 1
 
-    def _count(self, line: int, data: bytes, *, claimed: bool) -> None:
-        if claimed or any(covered == line for _, covered in self._rejoined):
+    def _read_line(
+        self, lines: BlockLines, line: int, data: bytes, items: tuple[Rule | StepLine, ...] = (), *, error: bool = False
+    ) -> list[Hit]:
+        """The records of a line of a block, which may be made of several lines of the file or only be tried."""
+        number, pieces = lines.number(line), lines.pieces(line)
+        self._line_end = lines.last(line)
+        if pieces is None:
+            return self._counted(number, lines.text(line, data), items, error=error)
+        found = rejoined(
+            Joined(pieces, number, lines.text(line, data)[1]),
+            lambda peeled: [hit for item in items for hit in _matches(item, peeled, number, peeled.message)],
+        )
+        self._rejoined = {(hit.rule.id, covered) for hit in found for covered in range(hit.line, hit.line_end + 1)}
+        self._open += [_Open(hit, record) for hit in found if (record := _record_of(hit.rule)) is not None]
+        return list(self._numbered(hit for hit in found if _record_of(hit.rule) is None))
+
+    def _counted(
+        self, line: int, text: tuple[str, str], items: tuple[Rule | StepLine, ...] = (), *, error: bool = False
+    ) -> list[Hit]:
+        self._fed = any(covered == line for _, covered in self._rejoined)
+        found = list(self._line(line, text, items))
+        opened = any(item.hit.line == line for item in self._open)
+        if found or opened or (error and self._fed):
             self.counts.matched += 1
-        elif any(word in data for word in ERROR_WORDS):
+        elif error:
             self.counts.error_like += 1
             if len(self.counts.error_lines) < SHOWN_ERROR_LINES:
                 self.counts.error_lines.append(line)
-
-    def _read_line(
-        self, lines: BlockLines, line: int, data: bytes, items: tuple[Rule | StepLine, ...]
-    ) -> Iterator[Hit]:
-        text = lines.text(line, data)
-        pieces = lines.pieces(line)
-        self._line_end = lines.last(line)
-        if pieces is None:
-            yield from self._line(lines.number(line), text, items)
-            return
-        first = lines.number(line)
-        found = rejoined(
-            Joined(pieces, first, text[1]),
-            lambda peeled: [hit for item in items for hit in _matches(item, peeled, first, peeled.message)],
-        )
-        self._rejoined = {(hit.rule.id, line) for hit in found for line in range(hit.line, hit.line_end + 1)}
-        for hit in found:
-            if (record := _record_of(hit.rule)) is None:
-                yield from self._numbered([hit])
-            else:
-                self._open.append(_Open(hit, record))
+        return found
 
     def _line(self, line: int, text: tuple[str, str], items: tuple[Rule | StepLine, ...]) -> Iterator[Hit]:
         clean, raw = text
@@ -214,6 +213,7 @@ class RecordReader:
             item.all_lines -= 1
             item.characters += len(text)
             if _is_same_stream(item.hit.peeled, peeled):
+                self._fed = True
                 item.own_lines -= 1
                 rule_id = item.hit.rule.id
                 if rule_id not in ends:

@@ -111,7 +111,9 @@ def test_an_envelope_around_all_lines_changes_no_record(name: str, lines: list[s
 @settings(max_examples=60, deadline=None)
 @given(cuts=st.lists(st.integers(1, 60), min_size=1, max_size=20), size=st.integers(1, 2000))
 def test_parts_of_a_line_are_one_line_that_begins_at_the_first(name: str, cuts: list[int], size: int) -> None:
-    texts, lines, begins = [OOM, "\u20ac step", XID, OOM], [], []
+    texts = [OOM, "\u20ac step", XID, OOM]
+    lines: list[bytes] = []
+    begins: list[tuple[int, int]] = []
     for n in range(12):
         text, cut = texts[n % 4].encode(), cuts[n % len(cuts)]
         pieces = [text[at : at + cut] for at in range(0, len(text), cut)]

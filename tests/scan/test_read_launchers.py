@@ -11,11 +11,8 @@ FAULT = "CUDA error: an illegal memory access was encountered"
 WATCHDOG = "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600041 milliseconds before timing out."
 
 
-def at(*parts: int) -> datetime:
-    return datetime(*parts, tzinfo=UTC)  # type: ignore[misc]
-
-
-WHO = [  # name, envelope, rank, local rank, host, pid, time
+Row = tuple[str, str, int | None, int | None, str | None, int | None, int | None]
+WHO: list[Row] = [  # name, envelope, rank, local rank, host, pid, time
     ("torchrun tee", "[default3]:", None, 3, None, None, None),
     ("torchrun tee, ranks", "[default3]:[rank11]: ", 11, 3, None, None, None),
     ("rank", "[rank3]: ", 3, None, None, None, None),
@@ -54,16 +51,16 @@ WHO = [  # name, envelope, rank, local rank, host, pid, time
 
 
 @pytest.mark.parametrize("row", WHO, ids=[row[0] for row in WHO])
-def test_who_wrote_a_record_and_when(read_file: ReadFile, row: tuple[object, ...]) -> None:
+def test_who_wrote_a_record_and_when(read_file: ReadFile, row: Row) -> None:
     name, envelope, rank, local_rank, host, pid, us = row
     case = read_file(f"start\n{envelope}{FAULT}\n{envelope}next\n", tz="UTC", year=2026)
     (event,) = case.events.to_dicts()
     assert (event["line"], event["rule_id"]) == (2, "cuda.error")
     said = (event["rank"], event["local_rank"], event["host"], event["pid"])
     assert said == (rank, local_rank, host, pid)
-    when = None if us is None else at(2026, 10, 1, 10, 0, 7, us)  # type: ignore[arg-type]
+    when = None if us is None else datetime(2026, 10, 1, 10, 0, 7, us, UTC)
     if name == "glog, month unpadded":
-        when = at(2026, 1, 1, 10, 0, 7, 123456)  # E101 is 1 January: the last two digits are the day
+        when = datetime(2026, 1, 1, 10, 0, 7, 123456, UTC)  # E101 is 1 January: the last two digits are the day
     assert event["time_utc"] == when
 
 
@@ -146,7 +143,9 @@ def test_tasks_that_interleave_are_records_of_their_own(read_file: ReadFile) -> 
         "0:   File a\n1:   File b\n1: KeyError: 'b'\n0: ValueError: a\n"
     )
     rows = zip(case.events["line"], case.events["rank"], case.events["fields"].to_list(), strict=True)
-    assert [(line, rank, {one["key"]: one["value"] for one in fields}["record_start"]) for line, rank, fields in rows] == [
+    assert [
+        (line, rank, {one["key"]: one["value"] for one in fields}["record_start"]) for line, rank, fields in rows
+    ] == [
         (5, 1, "2"),
         (6, 0, "1"),
     ]
@@ -185,7 +184,10 @@ def wrap(text: str, width: int) -> list[str]:
 
 @pytest.mark.parametrize("width", [80, 100, 116])
 def test_a_paste_cut_at_its_width(read_file: ReadFile, width: int) -> None:
-    records = [f"[rank{rank}]:[E1001 09:18:40.715298746 ProcessGroupNCCL.cpp:607] [Rank {rank}] {WATCHDOG}" for rank in (2, 5, 7)]
+    records = [
+        f"[rank{rank}]:[E1001 09:18:40.715298746 ProcessGroupNCCL.cpp:607] [Rank {rank}] {WATCHDOG}"
+        for rank in (2, 5, 7)
+    ]
     lines = [piece for record in records for piece in wrap(record, width)]
     pieces = len(wrap(records[0], width))
     case = read_file("\n".join([*lines, OOM]))
