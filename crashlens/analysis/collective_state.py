@@ -1,8 +1,8 @@
 """How far had each rank come in each process group: who is missing from a collective, and who called another one?
 
-Read from flight recorder dumps, from what watchdogs print about their groups, and from reports that name ranks. Sequence
-numbers count per process group and are never compared across groups; times of different hosts are not compared at all.
-A rank of which the input says nothing is unknown: neither present nor missing.
+Read from flight recorder dumps, from what watchdogs print about their groups, and from reports that name ranks.
+Sequence numbers count per process group and are never compared across groups; times of different hosts are not compared
+at all. A rank of which the input says nothing is unknown: neither present nor missing.
 """
 
 from collections import Counter
@@ -130,7 +130,7 @@ def _recorded(records: list[LogRecord]) -> list[Absence]:
 
 
 def _recorded_in(
-    group: str | None, entries: list[LogRecord], records: list[LogRecord], with_dump: set[int | None]
+    group: str | None, entries: list[LogRecord], records: list[LogRecord], with_dump: set[int]
 ) -> Absence | None:
     open_numbers = [e.seq for e in entries if e.seq is not None and e.fields.get("state") in {"scheduled", "started"}]
     if not open_numbers:
@@ -147,7 +147,7 @@ def _recorded_in(
         if row.rank is not None and last is not None:
             reached[row.rank] = max(reached.get(row.rank, -1), last)
     members = {rank for row in rows for rank in _ranks(row.fields.get("ranks"))} or set(reached)
-    told = {rank for rank in with_dump if rank is not None} & members
+    told = with_dump & members
     missing = {rank for rank in told if reached.get(rank, -1) < seq}
     entered = {entry.rank for entry in here if entry.rank is not None and entry.fields.get("state") != "completed"}
     if not missing or not entered:
@@ -222,7 +222,7 @@ def _sized(record: LogRecord) -> str:
 
 
 def _sizes_differ(group: str | None, seq: int | None, own: list[LogRecord]) -> Disagreement | None:
-    """Whether sizes or types differ in an operation in which all ranks give the same, and somebody did not finish it."""
+    """Whether sizes or types differ in an operation in which all ranks give the same and that somebody did not finish."""
     if any(word in _asked(record) for record in own for word in _UNEVEN):
         return None
     if all(record.fields.get("state") == "completed" for record in own):

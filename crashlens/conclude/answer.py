@@ -14,6 +14,7 @@ from crashlens.conclude.gpu_records import GpuCase, conclude_gpu_case, find_gpu_
 from crashlens.conclude.hang_causes import attach, causal_relation
 from crashlens.conclude.hangs import Hang, concerns, find_hangs
 from crashlens.conclude.scene import Scene, build_scene
+from crashlens.conclude.waiting_gpus import conclude_waiting_gpus
 from crashlens.conclude.wording import clock_text, compose, listed, say
 from crashlens.findings import MOST_FINDINGS, Finding, Place
 from crashlens.rules.model import RuleSet
@@ -49,6 +50,7 @@ def conclude(tables: Tables, rule_set: RuleSet, *, uncut: Tables, lang: str) -> 
     application = conclude_application(scene, {r.place for case in cases for r in case.records})
     findings, weights = _joined(scene, hangs, told, application)
     findings += conclude_clocks_power(scene)
+    findings += conclude_waiting_gpus(scene)
     several = independent_incidents(scene, cases)
     findings += [several] if several is not None else []
     if not findings:

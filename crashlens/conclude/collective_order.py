@@ -1,4 +1,4 @@
-"""Ranks that called different collectives, ranks that did not enter one, and waits at the store: what is told of them."""
+"""Ranks that called different collectives, ranks that did not enter one, and waits at the store."""
 
 from crashlens.analysis.collective_state import Absence, Disagreement, Side
 from crashlens.analysis.records import LogRecord, earliest
