@@ -103,6 +103,17 @@ def find_absences(records: list[LogRecord]) -> list[Absence]:
     return sorted(found, key=lambda absence: bool(set(absence.missing) & waiting))
 
 
+def find_cycle(absences: list[Absence]) -> list[Absence]:
+    """Absences of several groups whose missing ranks all wait in another of these groups: no order can serve them all.
+
+    Dumps tell this only: a watchdog line says nothing of the groups that a rank is not late in.
+    """
+    recorded = [absence for absence in absences if absence.told_by == "flight_recorder"]
+    waiting = {rank for absence in recorded for rank in absence.entered}
+    closed = len(recorded) > 1 and all(set(absence.missing) <= waiting for absence in recorded)
+    return recorded if closed else []
+
+
 def find_disagreements(records: list[LogRecord]) -> list[Disagreement]:
     """Sequence numbers at which ranks of one group asked for different things, from dumps and from waits."""
     entries = _entries_by_number(records)
@@ -113,7 +124,10 @@ def find_disagreements(records: list[LogRecord]) -> list[Disagreement]:
     status = [record for record in records if record.rule_id == STATUS]
     groups: dict[tuple[str | None, int | None], list[LogRecord]] = {}
     for record in waits:
-        groups.setdefault((group_of(record, status), record.seq), []).append(record)
+        group, within = group_of(record, status), record.fields.get("group_rank")
+        # A rank within a group that is not the global one tells of a smaller group; which one is not known.
+        if group is not None or within is None or record.rank is None or int(within) == record.rank:
+            groups.setdefault((group, record.seq), []).append(record)
     found += [_differ(group, seq, own, _asked) for (group, seq), own in groups.items()]
     return [one for one in found if one is not None]
 
@@ -222,7 +236,7 @@ def _sized(record: LogRecord) -> str:
 
 
 def _sizes_differ(group: str | None, seq: int | None, own: list[LogRecord]) -> Disagreement | None:
-    """Whether sizes or types differ in an operation in which all ranks give the same and that somebody did not finish."""
+    """Whether sizes or types differ where all ranks give the same and somebody did not finish."""
     if any(word in _asked(record) for record in own for word in _UNEVEN):
         return None
     if all(record.fields.get("state") == "completed" for record in own):

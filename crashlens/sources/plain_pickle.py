@@ -10,7 +10,7 @@ import io
 import pickletools
 from collections.abc import Callable
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 MOST_OPCODES = 3_000_000  # a dump of 2,000 collectives with 20 frames each has about one million
 MOST_MEMO = 1_000_000
@@ -102,11 +102,10 @@ class _Machine:
 
     def _add(self, items: list[Any]) -> None:
         target: Any = self._stack[-1]
-        kind: object = type(target)
-        if kind is list:
-            target.extend(items)
-        elif kind is dict:
-            target.update(_pairs(items))
+        if isinstance(target, list):
+            cast("list[Any]", target).extend(items)
+        elif isinstance(target, dict):
+            cast("dict[Any, Any]", target).update(_pairs(items))
         else:
             target.update(_hashable(items))  # a set; anything else has no `update`
 
