@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from signal import Signals
 
 from crashlens.analysis.records import LogRecord, order_of, seconds_between
 from crashlens.analysis.runs import hosts_fit
@@ -12,10 +13,11 @@ from crashlens.conclude.wording import say
 
 KERNEL_KILLS = ("kernel.oom_kill", "kernel.oom_victim")
 _KILLS = (*KERNEL_KILLS, "ray.memory_kill")
+_OF_THE_JOB = ("slurm.step_oom", "k8s.oom_killed")  # say that the job or container was killed, not which process
 _KILLED_CODES = {-9, 137}
 _CRASH_CODES = {-11, 139, -7, 135, -4, 132, -8, 136}
 _ABORT_CODES = {-6, 134}
-_SIGNALS = ("signal", "caught", "received", "stack_signal", "spawn_signal", "child_signal")
+_SIGNALS = ("signal", "caught", "received", "stack_signal")
 _KILLED = {"Killed", "SIGKILL"}
 _CRASHED = {
     "Segmentation fault", "SIGSEGV", "Bus error", "SIGBUS", "Illegal instruction", "SIGILL", "Floating point exception",
@@ -55,6 +57,8 @@ def tell_end(scene: Scene, record: LogRecord) -> Told | None:
         kill = next((one for one in scene.records if one.rule_id in _KILLS and _is_of(scene, one, record)), None)
         if kill is not None:  # its record says who sent the signal
             return replace(tell_kill(scene, kill), role="downstream") if kill.rule_id in KERNEL_KILLS else None
+        if any(one.rule_id in _OF_THE_JOB and one.source_id == record.source_id for one in scene.records):
+            return None
         beside = _beside(scene, record)
         return Told("killed_unknown", "process.killed_sender_unknown", "supported", values, unknown=beside)
     if kind == "bus" and record.rule_id == "torch.dataloader_killed":
@@ -76,7 +80,7 @@ def only_fallout(record: LogRecord) -> bool:
 def states_end(record: LogRecord) -> bool:
     """Whether a record states how a process ended."""
     ends = ("process.signal", "python.fatal", "process.terminate_called", "torch.dataloader_killed")
-    return record.rule_id in ends or (record.topic == "process.exit" and record.exit_code is not None)
+    return record.rule_id in ends or record.topic.startswith("process.exit")
 
 
 def _how(scene: Scene, record: LogRecord) -> tuple[str, str] | None:
@@ -111,9 +115,14 @@ def _code(record: LogRecord) -> int | None:
 
 
 def _signal(record: LogRecord) -> str | None:
-    if record.rule_id not in {"process.signal", "torch.dataloader_killed"}:
+    """The signal in words or by name; a launcher that states an exit code says the signal by it."""
+    if record.rule_id in {"process.signal", "torch.dataloader_killed"}:
+        return next((record.fields[name].strip() for name in _SIGNALS if name in record.fields), None)
+    if not record.topic.startswith("process.exit") or record.exit_code is not None:
         return None
-    return next((record.fields[name].strip() for name in _SIGNALS if name in record.fields), None)
+    named = record.fields.get("signal") or record.fields.get("what", "")
+    known = {str(one.value): one.name for one in Signals}
+    return known.get(named, named) or None
 
 
 def _is_of(scene: Scene, kill: LogRecord, end: LogRecord) -> bool:
