@@ -53,8 +53,8 @@ class Aftermath:
         """Whether the run went on after `record` without a new start, and printed no further failure of its kind."""
         sources = self._sources(record)
         ours = [other for other in self._scene.records if other.source_id in sources]
-        later = [other for other in ours if sort_key(other) > sort_key(record)]
-        if any(other.topic == _FINISHED or _ended_well(other) for other in later if self._after(record, other)):
+        later = [other for other in ours if self._after(record, other)]
+        if any(other.topic == _FINISHED or _ended_well(other) for other in later):
             return True
         if _is_handled(record, ours) and not _failed_again(later) and self._kept_stepping(record):
             return True
@@ -76,7 +76,7 @@ class Aftermath:
                 if other.source_id in sources
                 and other.exit_code is not None
                 and 0 < other.exit_code < 128
-                and sort_key(other) > sort_key(record)
+                and self._after(record, other)
             ),
             None,
         )
