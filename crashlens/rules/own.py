@@ -116,6 +116,8 @@ def _row_faults(own: RuleSet) -> list[str]:
             faults.append((item.place, item.id, f"applies_to is {named}, not some of {', '.join(sorted(COMPONENTS))}"))
         if isinstance(item, Rule) and item.record and not 1 <= item.record.within_lines <= LONGEST_RECORD:
             faults.append((item.place, item.id, f"record.within_lines is not between 1 and {LONGEST_RECORD:,}"))
+        if isinstance(item, Rule) and item.joins and not 1 <= item.joins.within_lines <= LONGEST_RECORD:
+            faults.append((item.place, item.id, f"joins.within_lines is not between 1 and {LONGEST_RECORD:,}"))
     return [f"{place}: {item_id}: {what}" for place, item_id, what in faults]
 
 
@@ -124,6 +126,7 @@ def _pattern_faults(item: Rule | StepLine | Harmless) -> list[str]:
     captures = () if isinstance(item, Harmless) else item.captures
     named = [("pattern", item.pattern), *(("captures", pattern) for pattern in captures)]
     named += [("record.ends", record.ends)] if record else []
+    named += [("record.also", record.also)] if record and record.also else []
     faults: list[str] = []
     for name, pattern in named:
         if len(pattern.pattern) > LONGEST_PATTERN:

@@ -9,6 +9,7 @@ from crashlens.rules.model import Harmless, Rule, RuleSet, StepLine
 from crashlens.rules.own import only_own
 from crashlens.scan.harmless import HarmlessWords
 from crashlens.scan.member import Block
+from crashlens.scan.normalise import normalised
 from crashlens.scan.records import Hit, RecordReader
 from crashlens.scan.walk import LeftOut, walk
 
@@ -77,7 +78,8 @@ def sightings(rule_set: RuleSet, paths: Sequence[str | os.PathLike[str]]) -> Ite
             if kind:
                 yield Sighting(entry.path, None, f"it is {kind}")
                 continue
-            for hit in RecordReader(own).read(entry.blocks()):
+            blocks = normalised(entry.blocks(), entry.head(), lambda _notice: None)
+            for hit in RecordReader(own).read(blocks):
                 yield Sighting(entry.path, hit, "")
         except OSError as error:
             yield Sighting(entry.path, None, str(error.strerror or error))

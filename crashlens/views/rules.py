@@ -156,6 +156,8 @@ def _rule_facts(rule_set: RuleSet, rule: Rule) -> list[tuple[str, str | list[str
     record = rule.record
     goes_on = f"until {record.ends.pattern} within {record.within_lines} lines, else {record.unended}" if record else ""
     waits = f"of the end of a wait of {rule.length_field}" if rule.marks == "end" else ""
+    joins = rule.joins
+    joined = f"further ones within {joins.within_lines} lines, the {joins.keep} is kept" if joins else ""
     checks = [f"{c.question} {c.how} | if so: {c.some} | if not: {c.none}" for c in rule.next_checks]
     used = [item.id for item in rule_set.sequences if rule.id in {step.rule for step in (*item.first, *item.then)}]
     causes = [f"{row.cause} ({row.verdict})" for row in record_causes().get(rule.id, ())]
@@ -172,6 +174,9 @@ def _rule_facts(rule_set: RuleSet, rule: Rule) -> list[tuple[str, str | list[str
         ("captures", [capture.pattern for capture in rule.captures]),
         ("its time is", waits),
         ("goes on", goes_on),
+        ("also along the way", record.also.pattern if record and record.also else ""),
+        ("counts as one", joined),
+        ("reads", "the whole line, envelopes too" if rule.reads == "line" else ""),
         ("fallback", "only for lines that no other rule claims" if rule.fallback else ""),
         ("replaces", list(rule.replaces)),
         ("in sequences", used),

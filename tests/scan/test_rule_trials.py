@@ -44,11 +44,11 @@ def test_what_own_rules_find_is_told_with_file_and_line(tmp_path: Path, monkeypa
     (tmp_path / "a.log").write_text(
         "fine\nfan stopped: 3\nif you see fan stopped: 3, call us\nRuntimeError: CUDA error: x\n"
     )
-    (tmp_path / "b.zip").write_bytes(b"PK\x03\x04rest")
+    (tmp_path / "b.pdf").write_bytes(b"%PDF-1.7")
     found = [
-        (one.path, one.hit and (one.hit.line, one.hit.rule.id), one.why) for one in sightings(RULES, ["a.log", "b.zip"])
+        (one.path, one.hit and (one.hit.line, one.hit.rule.id), one.why) for one in sightings(RULES, ["a.log", "b.pdf"])
     ]
-    assert found == [("a.log", (2, "site.fan"), ""), ("b.zip", None, "it is a zip archive")]
+    assert found == [("a.log", (2, "site.fan"), ""), ("b.pdf", None, "it is a PDF")]
 
 
 def test_a_path_that_is_not_there_is_an_error() -> None:
