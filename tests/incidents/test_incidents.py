@@ -146,7 +146,7 @@ def test_the_json_of_an_incident_keeps_the_contract(
 
 def backed(item: dict[str, Any]) -> bool:
     """Whether most words of an evidence text stand in the line it names; a text of k lines is compared with k lines."""
-    lines = Path(item["source"]).read_text("utf-8", "replace").removesuffix("\n").split("\n")
+    lines = Path(item["source"]).read_bytes().decode("utf-8", "replace").removesuffix("\n").split("\n")
     words = item["text"].split()
     there = "\n".join(lines[item["line"] - 1 : item["line"] + item["text"].strip().count("\n")])
     return bool(words) and sum(word in there for word in words) >= LEAST_WORDS * len(words)
