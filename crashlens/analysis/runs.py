@@ -12,6 +12,7 @@ from crashlens.timebase import Instant, order
 
 MOST_STARTS = 8  # told apart; a crash loop holds hundreds, and as many findings are not shown
 _UNTOLD = -1  # a smaller communicator numbers its ranks anew
+_STATE = "communication.state"  # a dump of one rank is no log of a run
 _RUN_TOPICS = ("communication.", "identity.rank", "application.", "gpu.memory", "gpu.cuda_error", "process.")
 
 
@@ -115,7 +116,7 @@ def find_runs(records: list[LogRecord], pci_by_gpu: dict[str, str]) -> list[Run]
     by_source: dict[int, Run] = {}
     by_communicator: dict[str, Run] = {}
     for record in records:
-        if not record.topic.startswith(_RUN_TOPICS):
+        if not record.topic.startswith(_RUN_TOPICS) or record.topic == _STATE:
             continue
         run = by_source.setdefault(record.source_id, Run({record.source_id}))
         communicator = record.fields.get("comm_id")

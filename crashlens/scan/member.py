@@ -78,10 +78,6 @@ _UNREAD_PACKED = {
     b"\x7fELF": "a program",
     b"PAR1": "a Parquet file",
     b"\x89PNG": "an image",
-    b"\x80\x02": "a Python pickle (never loaded)",
-    b"\x80\x03": "a Python pickle (never loaded)",
-    b"\x80\x04": "a Python pickle (never loaded)",
-    b"\x80\x05": "a Python pickle (never loaded)",
 }
 
 
@@ -224,6 +220,11 @@ class Member:
         with self.file.open("rb") as raw:
             self.sha256 = hashlib.file_digest(raw, "sha256").hexdigest()
         return self.sha256
+
+    def unpacked(self) -> Iterator[bytes]:
+        """The bytes after decompression, not decoded; guarded like `blocks`, and cut where it cuts."""
+        with self.file.open("rb") as raw:
+            yield from self._unpacked(raw, _not_hashed, self.notices)
 
     def blocks(self) -> Iterator[Block]:
         """All lines in blocks of about 256 KiB; the last line may lack its LF. Sets `lines` and `sha256`."""

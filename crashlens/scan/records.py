@@ -27,7 +27,8 @@ READ_ON_FACTOR = 8  # lines of other ranks that may stand between those of one r
 MOST_RECORD_LINES = 2000  # that a record may go on for, whatever its rule says
 MOST_RECORD_CHARACTERS = 1024 * 1024
 KEPT_NUMBERS = 10_000  # lines whose records are still numbered
-_GLUED = re.compile(r"(?<=[^\s\]:])(?=\[rank\d{1,6}\]:\[[IWEF])")
+# A progress bar ends in `examples/s]` or `s/it]`; what is printed next to it is glued to that bracket.
+_GLUED = re.compile(r"(?:(?<=[^\s\]:])|(?<=/s\])|(?<=/it\]))(?=\[rank\d{1,6}\]:\[[IWEF])")
 
 
 @dataclass
@@ -176,12 +177,18 @@ class RecordReader:
                 begun = [hit for hit in begun if (hit.rule.id, line) not in self._rejoined]
             for hit in begun:
                 hit.line_end = self._line_end
-            ended = self._feed_open(line, peeled, shown)
+            ended, fed = self._feed_open(line, peeled, shown)
+            begun = [hit for hit in begun if hit.rule.id not in fed]  # the line goes on with the record that is open
+            claimed = bool(fed) or any(not _is_fallback(hit) for hit in begun)
+            begun = [hit for hit in begun if not (claimed and _is_fallback(hit))]
             opening = [_Open(hit, record) for hit in begun if (record := _record_of(hit.rule)) is not None]
-            whole = [hit for hit in begun if _record_of(hit.rule) is None]
-            claimed = any(not _is_fallback(hit) for hit in begun)
+            # A line that ends a traceback is not also an exception without one.
+            closing = any(_is_fallback(hit) for hit in ended)
+            whole = [hit for hit in begun if _record_of(hit.rule) is None and not (closing and _is_fallback(hit))]
+            # A fallback that other rules claim the end of is dropped; what only its number of lines ended is not.
+            over = any(not _is_fallback(hit) for hit in begun)
             self._open += opening
-            yield from self._numbered((*whole, *(hit for hit in ended if not (claimed and _is_fallback(hit)))))
+            yield from self._numbered((*whole, *(hit for hit in ended if not (over and _is_fallback(hit)))))
 
     def _numbered(self, hits: Iterable[Hit]) -> Iterator[Hit]:
         """The records with their number within the line that names them, up to the most that one line may hold."""
@@ -196,8 +203,10 @@ class RecordReader:
             hit.n = n
             yield hit
 
-    def _feed_open(self, line: int, peeled: Peeled, text: str) -> list[Hit]:
+    def _feed_open(self, line: int, peeled: Peeled, text: str) -> tuple[list[Hit], set[str]]:
+        """The records that this line ends, and the rules of the open records that it belongs to."""
         done: list[Hit] = []
+        fed: set[str] = set()
         still: list[_Open] = []
         ends: dict[str, re.Match[str] | None] = {}  # per rule: one line ends one record, the one that began last
         for item in reversed(self._open):
@@ -209,16 +218,18 @@ class RecordReader:
                 rule_id = item.hit.rule.id
                 if rule_id not in ends:
                     ends[rule_id] = item.record.ends.search(peeled.message)
-                if (found := ends[rule_id]) is not None:
+                if (found := ends[rule_id]) is not None and _fits(item, found):
                     ends[rule_id] = None
+                    fed |= {rule_id} if not _is_fallback(item.hit) else set()
                     done.append(_ended(item, found, (line, self._line_end), peeled, text))
                     continue
+                fed |= _also(item, self._line_end, peeled) if rule_id not in fed else set()
             if item.own_lines > 0 and item.all_lines > 0 and item.characters < MOST_RECORD_CHARACTERS:
                 still.append(item)
             else:
                 done.extend(_unended(item))
         self._open = still[::-1]
-        return done[::-1]
+        return done[::-1], fed
 
     def _close_all(self) -> Iterator[Hit]:
         for item in self._open:
@@ -236,6 +247,23 @@ def _is_same_stream(opener: Peeled, peeled: Peeled) -> bool:
     ):
         return False
     return opener.host == peeled.host or opener.host is None or peeled.host is None
+
+
+def _fits(item: _Open, found: re.Match[str]) -> bool:
+    """Whether a line says of what its record is about the same as the record does."""
+    said = found.groupdict()
+    ours = item.hit.groups
+    return all(said.get(name) in {None, ours.get(name, said.get(name))} for name in item.record.same)
+
+
+def _also(item: _Open, line_end: int, peeled: Peeled) -> set[str]:
+    """Add what a line on the way says to an open record; the rule of that record, or nothing."""
+    found = item.record.also.search(peeled.message) if item.record.also else None
+    if found is None or not _fits(item, found):
+        return set()
+    item.hit.groups |= {key: value for key, value in found.groupdict().items() if value and key not in item.hit.groups}
+    item.hit.line_end = line_end
+    return {item.hit.rule.id}
 
 
 def _ended(item: _Open, found: re.Match[str], place: tuple[int, int], peeled: Peeled, text: str) -> Hit:
@@ -298,7 +326,7 @@ def _near(text: str, literals: Sequence[str]) -> list[str]:
 
 
 def _matches(item: Rule | StepLine, peeled: Peeled, line: int, text: str) -> list[Hit]:
-    message = peeled.message
+    message = text if isinstance(item, Rule) and item.reads == "line" else peeled.message
     if not any(literal in message for literal in item.literals):
         return []
     if isinstance(item, Rule) and peeled.component not in item.applies_to:

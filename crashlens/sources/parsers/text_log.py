@@ -17,6 +17,7 @@ from crashlens.scan.records import Hit, RecordReader
 from crashlens.schemas import CLOCKS, GPUS
 from crashlens.sources.event_rows import RowBuilder
 from crashlens.sources.format import Format
+from crashlens.sources.path_ranks import ranks_of_path
 from crashlens.sources.writer import TableWriter
 
 SNIFFED_LINES = 400
@@ -60,18 +61,22 @@ def sniff_text(head: bytes) -> float:
 def parse(member: Member, out: TableWriter) -> None:
     """Write one event per record, one step per step line, with clocks and GPUs as the lines name them."""
     reader = RecordReader(shipped_rules())
-    builder = RowBuilder(out.source_id, out.options)
+    named = ranks_of_path(member.path)
+    builder = RowBuilder(out.source_id, out.options, path_rank=named.rank, path_local_rank=named.local_rank)
     kept: dict[str, int] = {}
     dropped: dict[str, int] = {}
     rows: dict[str, list[dict[str, object]]] = {"events": [], "steps": [], "stamps": builder.stamps}
     blocks = normalised(member.blocks(), member.head(), out.notice)
     for hit in _counted(reader.read(blocks), kept, dropped):
         if isinstance(hit.rule, Rule):
-            rows["events"].append(builder.event(hit))
+            row = builder.event(hit)
+            if not builder.joins(hit, row):
+                rows["events"].append(row)
         elif (row := builder.step(hit)) is not None:
             rows["steps"].append(row)
         if max(map(len, rows.values())) >= ROWS_PER_FRAME:
             _flush(out, rows)
+            builder.joined.clear()  # a row that was handed over takes no further records
     _flush(out, rows)
     for rule_id, number in dropped.items():
         out.notice(f"{number:,} more records of {rule_id} were counted and not kept.")
