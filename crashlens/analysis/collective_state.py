@@ -1,8 +1,8 @@
 """How far had each rank come in each process group: who is missing from a collective, and who called another one?
 
-Read from flight recorder dumps, from what watchdogs print about their groups, and from reports that name ranks. Sequence
-numbers count per process group and are never compared across groups; times of different hosts are not compared at all.
-A rank of which the input says nothing is unknown: neither present nor missing.
+Read from flight recorder dumps, from what watchdogs print about their groups, and from reports that name ranks.
+Sequence numbers count per process group and are never compared across groups; times of different hosts are not compared
+at all. A rank of which the input says nothing is unknown: neither present nor missing.
 """
 
 from collections import Counter
@@ -103,6 +103,17 @@ def find_absences(records: list[LogRecord]) -> list[Absence]:
     return sorted(found, key=lambda absence: bool(set(absence.missing) & waiting))
 
 
+def find_cycle(absences: list[Absence]) -> list[Absence]:
+    """Absences of several groups whose missing ranks all wait in another of these groups: no order can serve them all.
+
+    Dumps tell this only: a watchdog line says nothing of the groups that a rank is not late in.
+    """
+    recorded = [absence for absence in absences if absence.told_by == "flight_recorder"]
+    waiting = {rank for absence in recorded for rank in absence.entered}
+    closed = len(recorded) > 1 and all(set(absence.missing) <= waiting for absence in recorded)
+    return recorded if closed else []
+
+
 def find_disagreements(records: list[LogRecord]) -> list[Disagreement]:
     """Sequence numbers at which ranks of one group asked for different things, from dumps and from waits."""
     entries = _entries_by_number(records)
@@ -113,7 +124,10 @@ def find_disagreements(records: list[LogRecord]) -> list[Disagreement]:
     status = [record for record in records if record.rule_id == STATUS]
     groups: dict[tuple[str | None, int | None], list[LogRecord]] = {}
     for record in waits:
-        groups.setdefault((group_of(record, status), record.seq), []).append(record)
+        group, within = group_of(record, status), record.fields.get("group_rank")
+        # A rank within a group that is not the global one tells of a smaller group; which one is not known.
+        if group is not None or within is None or record.rank is None or int(within) == record.rank:
+            groups.setdefault((group, record.seq), []).append(record)
     found += [_differ(group, seq, own, _asked) for (group, seq), own in groups.items()]
     return [one for one in found if one is not None]
 
@@ -130,7 +144,7 @@ def _recorded(records: list[LogRecord]) -> list[Absence]:
 
 
 def _recorded_in(
-    group: str | None, entries: list[LogRecord], records: list[LogRecord], with_dump: set[int | None]
+    group: str | None, entries: list[LogRecord], records: list[LogRecord], with_dump: set[int]
 ) -> Absence | None:
     open_numbers = [e.seq for e in entries if e.seq is not None and e.fields.get("state") in {"scheduled", "started"}]
     if not open_numbers:
@@ -147,7 +161,7 @@ def _recorded_in(
         if row.rank is not None and last is not None:
             reached[row.rank] = max(reached.get(row.rank, -1), last)
     members = {rank for row in rows for rank in _ranks(row.fields.get("ranks"))} or set(reached)
-    told = {rank for rank in with_dump if rank is not None} & members
+    told = with_dump & members
     missing = {rank for rank in told if reached.get(rank, -1) < seq}
     entered = {entry.rank for entry in here if entry.rank is not None and entry.fields.get("state") != "completed"}
     if not missing or not entered:
@@ -222,7 +236,7 @@ def _sized(record: LogRecord) -> str:
 
 
 def _sizes_differ(group: str | None, seq: int | None, own: list[LogRecord]) -> Disagreement | None:
-    """Whether sizes or types differ in an operation in which all ranks give the same, and somebody did not finish it."""
+    """Whether sizes or types differ where all ranks give the same and somebody did not finish."""
     if any(word in _asked(record) for record in own for word in _UNEVEN):
         return None
     if all(record.fields.get("state") == "completed" for record in own):

@@ -1,8 +1,11 @@
 """Which of the exceptions that a program printed was raised first, and which only repeat it?
 
-Python prints a chain oldest first, with a sentence between two tracebacks. Ranks that share a file interleave theirs. A
-C++ run time that ends a process repeats what was thrown.
+Python prints a chain oldest first, with a sentence between two tracebacks; torch prints what a worker raised behind the
+exception that passes it on. Ranks that share a file interleave theirs. A C++ run time that ends a process repeats what
+was thrown.
 """
+
+import re
 
 from crashlens.analysis.records import LogRecord
 
@@ -10,6 +13,7 @@ Key = tuple[str, int, int]
 _CHAIN, _IGNORED = "python.chain", "python.exception_ignored"
 _ERRORS = ("error", "fatal")
 _OWN_PID = ("python.", "cuda.")  # other rules may name the process that ended, not the one that prints
+_RAISED_AGAIN = re.compile(r"Caught \w{1,60} in (?:DataLoader worker|replica|pin memory)")
 _NOT_RAISED = ("communication.", "process.exit", "process.teardown", "process.wrapper", "identity.", "training.")
 
 
@@ -28,12 +32,16 @@ def raised_before(records: list[LogRecord]) -> dict[Key, LogRecord]:
     for stream in _streams(records):
         last: LogRecord | None = None
         linked = False
+        raised_again: LogRecord | None = None  # whose own traceback follows
         for record in stream:
             if record.rule_id == _CHAIN:
                 linked = True
                 continue
             if not _raised(record):
                 continue
+            if raised_again is not None:
+                leaders[key_of(raised_again)] = record
+            raised_again = record if _RAISED_AGAIN.match(record.fields.get("message", "")) else None
             leader = last if linked else _inside(record, stream)
             if leader is not None:
                 leaders[key_of(record)] = leaders.get(key_of(leader), leader)

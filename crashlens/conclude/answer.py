@@ -16,6 +16,7 @@ from crashlens.conclude.ports import conclude_ports
 from crashlens.conclude.hang_causes import attach, causal_relation
 from crashlens.conclude.hangs import Hang, concerns, find_hangs
 from crashlens.conclude.scene import Scene, build_scene
+from crashlens.conclude.waiting_gpus import conclude_waiting_gpus
 from crashlens.conclude.wording import clock_text, compose, listed, say
 from crashlens.findings import MOST_FINDINGS, Finding, Place
 from crashlens.rules.model import RuleSet
@@ -56,6 +57,7 @@ def conclude(tables: Tables, rule_set: RuleSet, *, uncut: Tables, lang: str) -> 
     ]
     findings, weights = _joined(scene, hangs, told, application)
     findings += conclude_clocks_power(scene)
+    findings += conclude_waiting_gpus(scene)
     several = independent_incidents(scene, cases)
     findings += [several] if several is not None else []
     findings += quiet_notes(scene, findings)

@@ -95,7 +95,7 @@ def conclude_application(scene: Scene, taken: set[Place]) -> list[Finding]:
             telling.add(record, _tell(telling, record))
     for record in following:
         led_by = telling.told.get(key_of(leaders[key_of(record)]))
-        telling.add(record, _tell(telling, record) if led_by is None else replace(led_by, unknown=()))
+        telling.add(record, _tell(telling, record) if led_by is None else replace(led_by, unknown=(), follows=True))
     for record in last:
         leader = leaders.get(key_of(record))
         led_by = None if leader is None else telling.told.get(key_of(leader))
@@ -162,9 +162,9 @@ def _finding(scene: Scene, members: Members) -> Finding:
     return replace(finding, unknown=(*more, *finding.unknown)) if more else finding
 
 
-def _first_of_all(member: tuple[LogRecord, Told]) -> tuple[bool, int, tuple[int, ...]]:
+def _first_of_all(member: tuple[LogRecord, Told]) -> tuple[bool, bool, int, tuple[int, ...]]:
     record, told = member
-    return told.role == "downstream", VERDICTS.index(told.verdict), sort_key(record)
+    return told.role == "downstream", told.follows, VERDICTS.index(told.verdict), sort_key(record)
 
 
 def _parts(members: Members) -> Iterator[Part]:

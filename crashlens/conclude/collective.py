@@ -7,13 +7,15 @@ monitors, dump signals and teardown are messengers: none of them is ever the fir
 from dataclasses import replace
 
 from crashlens.analysis.records import LogRecord, earliest
-from crashlens.conclude.collective_order import conclude_absence, conclude_mismatch, conclude_store_wait
+from crashlens.analysis.runs import series_of
+from crashlens.conclude.collective_order import conclude_absence, conclude_cycle, conclude_mismatch, conclude_store_wait
 from crashlens.conclude.hang_causes import find_counters
 from crashlens.conclude.hangs import STUCK, Hang
 from crashlens.conclude.long_task import conclude_long_task
 from crashlens.conclude.scene import Part, Scene, evidence_list, hosts_of, used, window_of
 from crashlens.conclude.wording import clock_text, compose, number_ranges, say
 from crashlens.findings import Finding
+from crashlens.sources.path_ranks import ranks_of_path
 from crashlens.timebase import from_us
 
 _DEFAULT_GROUPS = ("(default_pg)",)
@@ -24,6 +26,7 @@ def conclude_hang(scene: Scene, hang: Hang) -> Finding:
     told = (
         conclude_mismatch(scene, hang)
         or conclude_long_task(scene, hang)
+        or conclude_cycle(scene, hang)
         or conclude_absence(scene, hang)
         or (None if hang.waits else conclude_store_wait(scene, hang))
     )
@@ -119,9 +122,20 @@ def _began(scene: Scene, record: LogRecord) -> str:
 def _silent(scene: Scene, hang: Hang) -> str:
     """The ranks of the run that printed no timeout; of a smaller group the members are not told by the run's size."""
     size = hang.run.world_size
-    if size is None or any(not group.endswith(_DEFAULT_GROUPS) and group != "0" for group in hang.process_groups):
+    if any(not group.endswith(_DEFAULT_GROUPS) and group != "0" for group in hang.process_groups):
         return ""
+    if size is None:
+        return _silent_files(scene, hang)
     silent = sorted(set(range(size)) - set(hang.ranks))
     if not silent:
         return ""
     return say(scene.lang, "collective", "silent", ranks=number_ranges(silent), world_size=size)
+
+
+def _silent_files(scene: Scene, hang: Hang) -> str:
+    """The ranks with a file of their own beside those that waited, where nothing says how many ranks there are."""
+    paths: list[str] = scene.tables.sources["path"].to_list()
+    own = {series_of(record.place.source) for record in hang.waits}
+    named = {ranks_of_path(path).rank for path in paths if series_of(path) is not None and series_of(path) in own}
+    silent = sorted(rank for rank in named if rank is not None and rank not in hang.ranks)
+    return say(scene.lang, "collective", "silent_files", ranks=number_ranges(silent)) if silent else ""

@@ -1,6 +1,6 @@
-"""Ranks that called different collectives, ranks that did not enter one, and waits at the store: what is told of them."""
+"""Ranks that called different collectives, ranks that did not enter one, and waits at the store."""
 
-from crashlens.analysis.collective_state import Absence, Disagreement, Side
+from crashlens.analysis.collective_state import Absence, Disagreement, Side, find_cycle
 from crashlens.analysis.records import LogRecord, earliest
 from crashlens.conclude.hangs import Hang
 from crashlens.conclude.scene import Part, Scene, evidence_list, hosts_of, used, window_of
@@ -78,6 +78,33 @@ def conclude_store_wait(scene: Scene, hang: Hang) -> Finding | None:
         hosts=hosts_of(hang.store),
         ranks=tuple(hang.ranks),
         rule_ids=tuple(dict.fromkeys(record.rule_id for record in hang.store)),
+    )  # fmt: skip
+
+
+def conclude_cycle(scene: Scene, hang: Hang) -> Finding | None:
+    """That ranks wait for each other in several groups, or None."""
+    cycle = find_cycle(hang.absences)
+    if not cycle:
+        return None
+    waits = [
+        say(
+            scene.lang, "absence", "waits_for", entered=number_ranges(list(one.entered)), group=one.process_group,
+            missing=number_ranges(list(one.missing)), what=f"{one.op}{_number('' if one.seq is None else str(one.seq))}",
+        )
+        for one in cycle
+    ]  # fmt: skip
+    records = [record for one in cycle for record in one.records]
+    parts = [Part(record, "context") for record in (*records, *hang.waits)]
+    parts += [Part(record, "downstream") for record in (*hang.stuck, *hang.store, *hang.following)]
+    return compose(
+        scene.lang, "groups_in_different_order", "communication.mismatched_collective", "consistent",
+        {"waits": "; ".join(waits)},
+        first_event=None,
+        evidence=evidence_list(scene, None, parts),
+        window=window_of(hang.waits),
+        hosts=hosts_of(hang.waits),
+        ranks=tuple(sorted({rank for one in cycle for rank in (*one.entered, *one.missing)})),
+        rule_ids=tuple(dict.fromkeys(record.rule_id for record in records)),
     )  # fmt: skip
 
 

@@ -14,6 +14,17 @@ _ERROR, _LINK = "pcie.error", "pcie.link"
 _UNDECIDED = "unknown.insufficient_evidence"
 _PCIE = "gpu_hardware.pcie_link"
 _NVIDIA = "10de:"
+_ONE_REPORT = 8  # lines: port, detail, bits and recovery of one error stand together
+Kind = tuple[str, str, Verdict]  # story, cause, verdict
+# Where a line names a GPU, and where none does.
+_ERROR_STORIES: tuple[Kind, Kind] = (
+    ("aer_uncorrected", _PCIE, "consistent"),
+    ("aer_uncorrected_other", _UNDECIDED, "undecided"),
+)
+_LINK_STORIES: tuple[Kind, Kind] = (
+    ("pcie_link_narrow", _PCIE, "consistent"),
+    ("pcie_link_narrow_other", _UNDECIDED, "undecided"),
+)
 # Records with nothing to fix, said where nothing else was found: rule, a capture and its values (lower case), story.
 _QUIET = (
     ("kernel.aer", "aer_severity", {"corrected", "correctable"}, "aer_corrected"),
@@ -34,13 +45,10 @@ def conclude_bus(scene: Scene, taken: set[Place]) -> list[Finding]:
     errors = [record for record in free if record.topic == _ERROR and _is_uncorrected(record)]
     narrow = [record for record in free if record.topic == _LINK and _is_narrower(record)]
     findings: list[Finding] = []
-    for records, stories in (
-        (errors, (("aer_uncorrected", _PCIE, "consistent"), ("aer_uncorrected_other", _UNDECIDED, "undecided"))),
-        (narrow, (("pcie_link_narrow", _PCIE, "consistent"), ("pcie_link_narrow_other", _UNDECIDED, "undecided"))),
-    ):
+    for records, stories in ((errors, _ERROR_STORIES), (narrow, _LINK_STORIES)):
         of_gpus = [record for record in records if _names_a_gpu(record, scene)]
-        others = [record for record in records if record not in of_gpus and not _is_beside(record, of_gpus)]
-        of_gpus += [record for record in records if record not in of_gpus and record not in others]
+        of_gpus += [record for record in records if record not in of_gpus and _is_beside(record, of_gpus)]
+        others = [record for record in records if record not in of_gpus]
         for own, kind in zip((of_gpus, others), stories, strict=True):
             if own:
                 findings.append(finding_of(scene, kind, own, {"devices": _devices(scene, own)}))
@@ -62,9 +70,7 @@ def quiet_notes(scene: Scene, findings: list[Finding]) -> list[Finding]:
     ]
 
 
-def finding_of(
-    scene: Scene, kind: tuple[str, str, Verdict], records: list[LogRecord], values: dict[str, object], *names: str
-) -> Finding:
+def finding_of(scene: Scene, kind: Kind, records: list[LogRecord], values: dict[str, object], *names: str) -> Finding:
     """A finding of story, cause and verdict `kind` that rests on `records`; `names` are the thresholds it used."""
     story, cause, verdict = kind
     first = min(records, key=sort_key)
@@ -115,9 +121,6 @@ def _is_beside(record: LogRecord, others: list[LogRecord]) -> bool:
         )
         for other in others
     )
-
-
-_ONE_REPORT = 8  # lines: port, detail, bits and recovery of one error stand together
 
 
 def _devices(scene: Scene, records: list[LogRecord]) -> str:

@@ -1,8 +1,8 @@
 """How did a process end, and who ended it: a signal, an exit code, the kernel's own record of a kill?"""
 
 import re
-import signal
 from dataclasses import replace
+from signal import Signals
 
 from crashlens.analysis.records import LogRecord, order_of, seconds_between
 from crashlens.analysis.runs import hosts_fit
@@ -13,6 +13,7 @@ from crashlens.conclude.wording import say
 
 KERNEL_KILLS = ("kernel.oom_kill", "kernel.oom_victim")
 _KILLS = (*KERNEL_KILLS, "ray.memory_kill")
+_OF_THE_JOB = ("slurm.step_oom", "k8s.oom_killed")  # say that the job or container was killed, not which process
 _KILLED_CODES = {-9, 137}
 _CRASH_CODES = {-11, 139, -7, 135, -4, 132, -8, 136}
 _ABORT_CODES = {-6, 134}
@@ -56,6 +57,8 @@ def tell_end(scene: Scene, record: LogRecord) -> Told | None:
         kill = next((one for one in scene.records if one.rule_id in _KILLS and _is_of(scene, one, record)), None)
         if kill is not None:  # its record says who sent the signal
             return replace(tell_kill(scene, kill), role="downstream") if kill.rule_id in KERNEL_KILLS else None
+        if any(one.rule_id in _OF_THE_JOB and one.source_id == record.source_id for one in scene.records):
+            return None
         beside = _beside(scene, record)
         return Told("killed_unknown", "process.killed_sender_unknown", "supported", values, unknown=beside)
     if kind == "bus" and record.rule_id == "torch.dataloader_killed":
@@ -77,27 +80,27 @@ def only_fallout(record: LogRecord) -> bool:
 def states_end(record: LogRecord) -> bool:
     """Whether a record states how a process ended."""
     ends = ("process.signal", "python.fatal", "process.terminate_called", "torch.dataloader_killed")
-    return record.rule_id in ends or (record.topic == "process.exit" and _code(record) is not None)
+    return record.rule_id in ends or record.topic.startswith("process.exit")
 
 
 def _how(scene: Scene, record: LogRecord) -> tuple[str, str] | None:
     """Which end it was (killed, bus, crashed, aborted), and the words for it; None for ends that say nothing."""
-    code, sent = _code(record), _signal(record)
+    code, signal = _code(record), _signal(record)
     if record.rule_id == "python.fatal":
         what = record.fields.get("what", "").strip()
         words = say(scene.lang, "how", "signal", signal=what)
         return ("crashed", words) if what.lower().startswith(_CRASH_WORDS) else None
     if record.rule_id == "process.terminate_called":
         return "aborted", say(scene.lang, "how", "terminate", exception=record.fields.get("exception", "C++"))
-    if sent is not None:
-        words = say(scene.lang, "how", "signal", signal=sent)
-        if sent in _KILLED:
+    if signal is not None:
+        words = say(scene.lang, "how", "signal", signal=signal)
+        if signal in _KILLED:
             return "killed", words
-        if sent in {"Bus error", "SIGBUS"}:
+        if signal in {"Bus error", "SIGBUS"}:
             return "bus", words
-        if sent in _CRASHED:
+        if signal in _CRASHED:
             return "crashed", words
-        return ("aborted", words) if sent in _ABORTED else None
+        return ("aborted", words) if signal in _ABORTED else None
     words = say(scene.lang, "how", "exit_code", exit_code=code)
     if code in _KILLED_CODES:
         return "killed", words
@@ -107,22 +110,19 @@ def _how(scene: Scene, record: LogRecord) -> tuple[str, str] | None:
 
 
 def _code(record: LogRecord) -> int | None:
-    """The exit code, negative for a signal, however it is worded: `-9`, `signal 9`, `signal SIGKILL`."""
     stated = record.fields.get("worker_exit_code")
-    if stated is not None:
-        return int(stated)
-    named = record.fields.get("signal", "") if record.topic == "process.exit" else ""
-    if record.exit_code is not None or not named:
-        return record.exit_code
-    if named.isdecimal() and len(named) < 4:
-        return -int(named)
-    return -signal.Signals[named].value if named in signal.Signals.__members__ else None
+    return int(stated) if stated is not None else record.exit_code
 
 
 def _signal(record: LogRecord) -> str | None:
-    if record.rule_id not in {"process.signal", "torch.dataloader_killed"}:
+    """The signal in words or by name; a launcher that states an exit code says the signal by it."""
+    if record.rule_id in {"process.signal", "torch.dataloader_killed"}:
+        return next((record.fields[name].strip() for name in _SIGNALS if name in record.fields), None)
+    if not record.topic.startswith("process.exit") or record.exit_code is not None:
         return None
-    return next((record.fields[name].strip() for name in _SIGNALS if name in record.fields), None)
+    named = record.fields.get("signal") or record.fields.get("what", "")
+    known = {str(one.value): one.name for one in Signals}
+    return known.get(named, named) or None
 
 
 def _is_of(scene: Scene, kill: LogRecord, end: LogRecord) -> bool:

@@ -82,9 +82,13 @@ def tell_exception(scene: Scene, aftermath: Aftermath, record: LogRecord) -> Tol
     ended = aftermath.ended(record)
     cause = "application.unhandled_exception"
     if exception_is(name, _ECHOES):
-        return Told("unhandled_exception", cause, "undecided", values)
+        return Told("exception_open", cause, "undecided", values)
+    if ended is None and aftermath.far_from_the_end(record):
+        return Told("exception_open", cause, "undecided", values, ("exception_before_end_lines",))
     if record.rule_id == "python.exception_line":
-        return Told("unhandled_exception", cause, "undecided" if ended is None else "consistent", values)
+        if ended is None:
+            return Told("exception_open", cause, "undecided", values)
+        return Told("unhandled_exception", cause, "consistent", values)
     return Told("unhandled_exception", cause, "consistent" if ended is None else "supported", values)
 
 

@@ -21,6 +21,7 @@ class Told:
         role: How the record is listed where another one of its story comes first.
         unknown: Sentences on what else the input leaves open.
         undated_first: Whether a record without a time may be named as the first event.
+        follows: Whether another record of the story was raised before it.
     """
 
     story: str
@@ -31,6 +32,7 @@ class Told:
     role: Role = "context"
     unknown: tuple[str, ...] = ()
     undated_first: bool = field(default=True)
+    follows: bool = field(default=False)
 
 
 class Captures(dict[str, object]):

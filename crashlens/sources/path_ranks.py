@@ -8,7 +8,8 @@ import re
 from typing import NamedTuple
 
 _RANK = re.compile(
-    r"(?:^|[^A-Za-z])(?P<kind>(?:node|local|global|group|dp|tp|pp)[._-]?)?rank[._-]?(?P<number>\d{1,6})(?!\d)", re.I
+    r"(?:^|[^A-Za-z])(?P<kind>(?:node|local|global|group|dp|tp|pp)[._-]?)?rank[._-]?(?P<number>\d{1,6})(?!\d)",
+    re.IGNORECASE,
 )
 _ELASTIC = re.compile(r"(?:^|/)attempt_\d{1,6}/(?P<number>\d{1,4})/(?:stdout|stderr)\.log(?:\.\w{1,4})?$")
 

@@ -9,7 +9,8 @@ level by level, never by recursion.
 import io
 import pickletools
 from collections.abc import Callable
-from typing import Any
+from itertools import islice
+from typing import Any, cast
 
 MOST_OPCODES = 3_000_000  # a dump of 2,000 collectives with 20 frames each has about one million
 MOST_MEMO = 1_000_000
@@ -41,9 +42,7 @@ def read_plain_pickle(data: bytes) -> object:
     """
     machine = _Machine()
     try:
-        for number, (opcode, argument, _at) in enumerate(pickletools.genops(io.BytesIO(data))):
-            if number >= MOST_OPCODES:
-                raise RefusedPickleError(f"it has more than {MOST_OPCODES:,} steps")
+        for opcode, argument, _at in islice(pickletools.genops(io.BytesIO(data)), MOST_OPCODES):
             if opcode.name == "STOP":
                 return machine.result()
             machine.step(opcode.name, argument)
@@ -51,7 +50,7 @@ def read_plain_pickle(data: bytes) -> object:
         raise
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, MemoryError, AttributeError) as error:
         raise RefusedPickleError(f"it is damaged ({type(error).__name__})") from None
-    raise RefusedPickleError("it ends early")
+    raise RefusedPickleError(f"it does not end within {MOST_OPCODES:,} steps")
 
 
 class _Machine:
@@ -102,11 +101,11 @@ class _Machine:
         return items
 
     def _add(self, items: list[Any]) -> None:
-        target = self._stack[-1]
+        target: Any = self._stack[-1]
         if isinstance(target, list):
-            target += items
+            cast("list[Any]", target).extend(items)
         elif isinstance(target, dict):
-            target.update(_pairs(items))
+            cast("dict[Any, Any]", target).update(_pairs(items))
         else:
             target.update(_hashable(items))  # a set; anything else has no `update`
 

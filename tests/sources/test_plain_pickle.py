@@ -67,8 +67,8 @@ def test_nothing_is_run(tmp_path: Path, protocol: int) -> None:
         (b"\x80\x02]2.", "it asks for DUP"),
         (b"\x80\x02}(]K\x01u.", "a key in it is no scalar"),
         (b"\x80\x04\x8f(]\x90.", "a key in it is no scalar"),
-        (b"\x80\x02", "it ends early|it is damaged"),
-        (b"", "it ends early|it is damaged"),
+        (b"\x80\x02", "it does not end|it is damaged"),
+        (b"", "it does not end|it is damaged"),
         (b"\x80\x02.", "it is damaged"),
         (b"\x80\x02h\x05.", "it is damaged"),
         (b"\x80\x02u.", "it is damaged"),
@@ -90,7 +90,7 @@ def test_a_high_memo_number_takes_no_memory() -> None:
 
 def test_steps_and_memo_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plain_pickle, "MOST_OPCODES", 1000)
-    with pytest.raises(RefusedPickleError, match="more than 1,000 steps"):
+    with pytest.raises(RefusedPickleError, match="not end within 1,000 steps"):
         read_plain_pickle(b"\x80\x02(" + b"]" * 2000 + b"l.")
     monkeypatch.setattr(plain_pickle, "MOST_MEMO", 10)
     with pytest.raises(RefusedPickleError, match="memo holds more than 10"):

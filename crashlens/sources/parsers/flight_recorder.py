@@ -1,8 +1,8 @@
 """Dumps of PyTorch's NCCL flight recorder: what each rank had asked for, and how far it came. JSON, or pickle.
 
-A pickle is read by `plain_pickle`, which runs nothing. One file is one rank; the rank stands in the file name only. Kept
-are the last entries of each process group and all that did not complete. `scheduled` does not say that a kernel never
-ran: without timing enabled there is no start event. Times are when the host noticed, by the clock of that host.
+A pickle is read by `plain_pickle`, which runs nothing. One file is one rank; the rank stands in the file name only.
+Kept are the last entries of each process group and all that did not complete. `scheduled` does not say that a kernel
+never ran: without timing enabled there is no start event. Times are when the host noticed, by the clock of that host.
 Source: torch FlightRecorder.hpp, dump versions 1.x and 2.x.
 """
 
@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import Any
 
 import polars as pl
 
@@ -48,7 +47,7 @@ def sniff(head: bytes) -> float:
 
 
 def parse(member: Member, out: TableWriter) -> None:
-    """Write one event per dump, per process group and per kept entry; a dump that is refused is said and costs itself."""
+    """Write one event per dump, process group and kept entry; a dump that is refused is said and costs itself."""
     data = bytearray()
     for piece in member.unpacked():
         data += piece
@@ -171,7 +170,8 @@ def _group_row(rank: int | None, group: Group) -> dict[str, object]:
         "ranks": ranks, "last_enqueued": group.last_enqueued, "last_started": group.last_started,
         "last_completed": group.last_completed,
     }  # fmt: skip
-    text = f"process group {group.process_group}: ranks {ranks}, last enqueued {group.last_enqueued}, last completed {group.last_completed}"
+    progress = f"last enqueued {group.last_enqueued}, last completed {group.last_completed}"
+    text = f"process group {group.process_group}: ranks {ranks}, {progress}"
     return _row(rank, "flight_recorder.group", text, values) | {"process_group": group.process_group}
 
 

@@ -72,31 +72,24 @@ def read_dump(value: object, slices: list[tuple[int, str]]) -> Dump:
     Raises:
         ValueError: It is no flight recorder dump.
     """
-    top = {"version": "1", "entries": value} if isinstance(value, list) else value
-    if not isinstance(top, dict) or not ({"entries", "pg_config", "pg_status"} & set(cast("dict[Any, Any]", top))):
+    fields = {"version": "1", "entries": cast("object", value)} if isinstance(value, list) else _dict(value)
+    if not {"entries", "pg_config", "pg_status"} & set(fields):
         raise ValueError("it holds neither entries nor process groups")
-    fields = cast("dict[str, Any]", top)
     version = _word(fields.get("version")) or "unknown"
-    raw = _list(fields.get("entries"))[:MOST_ENTRIES]
-    entries = [
-        _entry(cast("dict[str, Any]", one), *(slices[at] if at < len(slices) else (1, "")))
-        for at, one in enumerate(raw)
-        if isinstance(one, dict)
-    ]
+    raw = [_dict(one) for one in _list(fields.get("entries"))[:MOST_ENTRIES]]
+    entries = [_entry(one, *(slices[at] if at < len(slices) else (1, ""))) for at, one in enumerate(raw) if one]
     known = version.split(".")[0] in KNOWN_VERSIONS
     notice = "" if known else f"Its version {version} is not known here; it was read as version 2."
     return Dump(version, _groups(fields, raw), entries, notice)
 
 
-def _groups(fields: dict[str, Any], raw: list[Any]) -> list[Group]:
+def _groups(fields: dict[str, Any], raw: list[dict[Any, Any]]) -> list[Group]:
     config, status = _dict(fields.get("pg_config")), _dict(fields.get("pg_status"))
     names = {
         str(key): _group_name([_dict(row).get("name", key), _dict(row).get("desc")]) for key, row in config.items()
     }
     by_id = {
-        str(one.get("pg_id")): _group_name(one.get("process_group"))
-        for one in raw
-        if isinstance(one, dict) and one.get("pg_id") is not None
+        str(one.get("pg_id")): _group_name(one.get("process_group")) for one in raw if one.get("pg_id") is not None
     }
     ranks = {names[str(key)]: _ranks(_dict(row).get("ranks")) for key, row in config.items()}
     progress = {by_id.get(str(key), names.get(str(key), str(key))): _dict(row) for key, row in status.items()}
@@ -112,7 +105,7 @@ def _groups(fields: dict[str, Any], raw: list[Any]) -> list[Group]:
     ]
 
 
-def _entry(one: dict[str, Any], line: int, text: str) -> Entry:
+def _entry(one: dict[Any, Any], line: int, text: str) -> Entry:
     is_p2p = one.get("is_p2p") is True
     seq = _number(one.get("p2p_seq_id" if is_p2p else "collective_seq_id", one.get("seq_id")))
     created_ns = _number(one.get("time_created_ns")) or None
@@ -158,7 +151,7 @@ def _ranks(value: object) -> tuple[int, ...] | None:
 
 def _sizes(value: object) -> str:
     shown = [
-        "[" + ", ".join(_word(item) for item in _list(row)[:MOST_SIZES]) + "]" if isinstance(row, list) else _word(row)
+        f"[{', '.join(map(_word, _list(cast('object', row))[:MOST_SIZES]))}]" if isinstance(row, list) else _word(row)
         for row in _list(value)[:MOST_SIZES]
     ]
     return ", ".join(shown)
