@@ -212,8 +212,8 @@ def _record(record: dict[str, Any]) -> Record:
 
 def _step_line(row: dict[str, Any], place: str) -> StepLine:
     pattern = _compile(row["pattern"], "pattern")
-    if "step" not in pattern.groupindex:
-        raise _FaultyRowError("pattern captures no (?P<step>...)")
+    if not {"step", "epoch"} & pattern.groupindex.keys():
+        raise _FaultyRowError("pattern captures no (?P<step>...)")  # or how many epochs are done, where that is all
     return StepLine(
         id=row["id"],
         literals=_literals(row),

@@ -21,7 +21,9 @@ LONGEST_TEXT = 4000  # characters of a record that are kept; what was cut is sai
 _BEST: tuple[StampKind, ...] = ("utc", "local", "local_no_year", "monotonic")
 _LONG = ("seq", "timeout_ms", "ran_ms")
 _SHORT = ("xid", "exit_code")
-_OWN_COLUMNS = {*_LONG, *_SHORT, "rank", "local_rank", "pid", "host", "process_group"}
+_JOB = ("job_id", "job_step_id")
+MOST_REPEATS = 2**32 - 1  # what the column can hold
+_OWN_COLUMNS = {*_LONG, *_SHORT, *_JOB, "attempt", "rank", "local_rank", "pid", "host", "process_group"}
 _STEP_VALUES = ("step_time_s", "tokens_per_s", "samples_per_s", "mfu_ratio", "loss")
 
 
@@ -106,10 +108,12 @@ class RowBuilder:
             "time_marks": rule.marks,
             "local_rank": self._local_rank(hit),
             "process_group": _process_group(groups),
+            "job_id": hit.peeled.job_id,
+            "job_step_id": hit.peeled.job_step_id,
             "gpu_key": self._gpu(groups, hit.peeled),
             "component": hit.peeled.component,
             "severity": rule.severity,
-            "repeats": 1,
+            "repeats": min(max(hit.peeled.repeats, 1), MOST_REPEATS),
             "fields": [
                 {"key": key, "value": mask_secrets(value)} for key, value in groups.items() if key not in _OWN_COLUMNS
             ],
@@ -117,6 +121,9 @@ class RowBuilder:
         }
         row |= {name: _integer(groups.get(name)) for name in _LONG}
         row |= {name: _short(groups.get(name)) for name in _SHORT}
+        row |= {name: mask_secrets(groups[name]) for name in _JOB if groups.get(name)}
+        if "attempt" in groups:
+            row["attempt"] = _short(groups["attempt"])
         pid = _integer(groups.get("pid"))
         if pid is not None or "pid" in groups:
             row["pid"] = pid
@@ -135,11 +142,14 @@ class RowBuilder:
         milliseconds, percent = _number(hit.groups.get("step_time_ms")), _number(hit.groups.get("mfu_percent"))
         if milliseconds is not None:
             values["step_time_s"] = milliseconds / 1000
+        rate = _number(hit.groups.get("steps_per_s"))
+        if rate:
+            values["step_time_s"] = 1 / rate
         if percent is not None:
             values["mfu_ratio"] = percent / 100
         if all(value is None for value in values.values()):
             return None
-        return self._common(hit.line, hit.peeled) | {"step": _integer(hit.groups["step"])} | values
+        return self._common(hit.line, hit.peeled) | {"step": _integer(hit.groups.get("step"))} | values
 
     def _local_rank(self, hit: Hit) -> int | None:
         if "local_rank" in hit.groups:
@@ -149,7 +159,7 @@ class RowBuilder:
     def _common(self, line: int, peeled: Peeled) -> dict[str, object]:
         rank = self.path_rank if peeled.rank is None else peeled.rank
         row: dict[str, object] = {"line": line, "host": peeled.host, "rank": rank, "pid": peeled.pid}
-        best = min(peeled.stamps, key=lambda stamp: _BEST.index(stamp.kind), default=None)
+        best = min(peeled.stamps, key=_says_least, default=None)
         for stamp in peeled.stamps:
             placed = self._place(stamp, line, peeled.host)
             self.stamps.append({"line": line, "layer": stamp.layer} | {k: placed[k] for k in ("clock_id", "clock_us")})
@@ -159,7 +169,7 @@ class RowBuilder:
         return row
 
     def _place(self, stamp: Stamp, line: int, host: str | None) -> dict[str, object]:
-        clock_id = f"s{self.source_id}:{stamp.kind}"
+        clock_id = f"s{self.source_id}:{stamp.kind}" + (f":{mask_secrets(stamp.part)}" if stamp.part else "")
         use = self.clocks.setdefault(clock_id, ClockUse(stamp.kind, line, line))
         clock_us, dated = stamp.clock_us, True
         if stamp.kind == "local_no_year":
@@ -198,6 +208,14 @@ class RowBuilder:
         seen.cuda_ordinal = _short(groups.get("cuda_ordinal")) if "nccl_bus_id" in groups else seen.cuda_ordinal
         seen.nvml_index = _short(groups.get("nvml_index")) if "nvml_index" in groups else seen.nvml_index
         return gpu_key
+
+
+def _says_least(stamp: Stamp) -> tuple[bool, int]:
+    """Sort key of the stamps of a line: the first one says most.
+
+    `dmesg --reltime` prints the minute once; the differences that follow say more, and only they are on all its lines.
+    """
+    return stamp.layer == "reltime" and stamp.kind != "monotonic", _BEST.index(stamp.kind)
 
 
 def normal_pci(text: str | None) -> str | None:

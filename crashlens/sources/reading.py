@@ -21,6 +21,7 @@ from crashlens.schemas import BASE_SCHEMAS, Schema, Tables
 from crashlens.sources.format import Format
 from crashlens.sources.own_output import is_own_output
 from crashlens.sources.parsers import formats
+from crashlens.sources.rotation import join_rotated
 from crashlens.sources.writer import ReadOptions, TableWriter
 from crashlens.timebase import find_zone
 
@@ -74,7 +75,7 @@ def read_tables(
         raise _unused_zone(sorted(unused), zones, [str(row["path"]) for row in rows])
     schemas = table_schemas()
     tables = {name: pl.concat(frames[name]) if name in frames else schemas[name].empty() for name in Tables.names()}
-    return Tables(**(tables | {"sources": schemas["sources"].frame(rows)}))
+    return Tables(**join_rotated(tables | {"sources": schemas["sources"].frame(rows)}))
 
 
 def _read_member(member: Member, out: TableWriter) -> dict[str, object]:
@@ -190,6 +191,6 @@ def _left_out(source_id: int, entry: LeftOut) -> dict[str, object]:
     return {
         "source_id": source_id,
         "path": mask_secrets(entry.path),
-        "state": "skipped",
+        "state": entry.state,
         "notices": [f"It was left out: {entry.why}."],
     }
