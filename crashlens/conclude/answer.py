@@ -9,9 +9,14 @@ from crashlens.analysis.records import order_of
 from crashlens.catalog.phrases import in_language
 from crashlens.conclude.application import conclude_application
 from crashlens.conclude.clocks_power import conclude_clocks_power
-from crashlens.conclude.collective import Hang, attach, causal_relation, concerns, conclude_hang, find_hangs
+from crashlens.conclude.collective import conclude_hang
 from crashlens.conclude.gpu_records import GpuCase, conclude_gpu_case, find_gpu_cases, independent_incidents
+from crashlens.conclude.host_records import conclude_bus, quiet_notes
+from crashlens.conclude.ports import conclude_ports
+from crashlens.conclude.hang_causes import attach, causal_relation
+from crashlens.conclude.hangs import Hang, concerns, find_hangs
 from crashlens.conclude.scene import Scene, build_scene
+from crashlens.conclude.waiting_gpus import conclude_waiting_gpus
 from crashlens.conclude.wording import clock_text, compose, listed, say
 from crashlens.findings import MOST_FINDINGS, Finding, Place
 from crashlens.rules.model import RuleSet
@@ -44,11 +49,18 @@ def conclude(tables: Tables, rule_set: RuleSet, *, uncut: Tables, lang: str) -> 
     hangs = find_hangs(scene)
     cases = find_gpu_cases(scene)
     told = [(case, conclude_gpu_case(scene, case)) for case in cases]
-    application = conclude_application(scene, {r.place for case in cases for r in case.records})
+    taken = {r.place for case in cases for r in case.records}
+    application = [
+        *conclude_application(scene, taken),
+        *conclude_bus(scene, taken),
+        *conclude_ports(scene, taken),
+    ]
     findings, weights = _joined(scene, hangs, told, application)
     findings += conclude_clocks_power(scene)
+    findings += conclude_waiting_gpus(scene)
     several = independent_incidents(scene, cases)
     findings += [several] if several is not None else []
+    findings += quiet_notes(scene, findings)
     if not findings:
         findings = [_nothing(scene, uncut)]
     ordered = sorted(findings, key=lambda finding: _importance(finding, weights))

@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any, TypeVar, cast
 
 from crashlens.errors import DataFileError
-from crashlens.rules.model import Record, Rule, RuleCheck, RuleSet, Sequence, SequenceStep, Severity, StepLine
+from crashlens.rules.model import Joins, Record, Rule, RuleCheck, RuleSet, Sequence, SequenceStep, Severity, StepLine
 
 _TEXT, _LIST = str, list
 _SHAPES: dict[str, tuple[dict[str, type], dict[str, type]]] = {
@@ -21,7 +21,8 @@ _SHAPES: dict[str, tuple[dict[str, type], dict[str, type]]] = {
         },
         {
             "added": object, "replaces": _LIST, "time": dict, "record": dict, "fallback": bool,
-            "false_positives": _LIST, "next_checks": _LIST, "captures": _LIST,
+            "false_positives": _LIST, "next_checks": _LIST, "captures": _LIST, "joins": dict,
+            "reads": _TEXT,
         },
     ),
     "step_line": (
@@ -178,6 +179,8 @@ def _rule(row: dict[str, Any], place: str) -> Rule:
         marks=cast("Any", _one_of(time.get("marks", "moment"), {"moment", "end"}, "time.marks")),
         length_field=time.get("length_field", ""),
         record=None if record is None else _record(record),
+        joins=None if "joins" not in row else _joins(row["joins"]),
+        reads=cast("Any", _one_of(row.get("reads", "message"), {"message", "line"}, "reads")),
         fallback=row.get("fallback", False),
         means=row["means"],
         does_not_prove=_texts(row, "does_not_prove"),
@@ -191,9 +194,16 @@ def _rule(row: dict[str, Any], place: str) -> Rule:
     )
 
 
+def _joins(joins: dict[str, Any]) -> Joins:
+    keep = cast("Any", _one_of(joins.get("keep", "first"), {"first", "last"}, "joins.keep"))
+    return Joins(tuple(joins["same"]), int(joins["within_lines"]), keep)
+
+
 def _record(record: dict[str, Any]) -> Record:
     return Record(
         ends=_compile(record["ends"], "record.ends"),
+        also=_compile(record["also"], "record.also") if "also" in record else None,
+        same=tuple(record.get("same", ())),
         within_lines=int(record["within_lines"]),
         unended=cast("Any", _one_of(record.get("unended", "drop"), {"keep", "drop"}, "record.unended")),
         key=cast("Any", _one_of(record.get("key", "start"), {"start", "end"}, "record.key")),

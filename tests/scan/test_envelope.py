@@ -260,6 +260,71 @@ def test_peeling_never_raises_and_keeps_the_end_of_the_line(line: str) -> None:
     assert line.endswith(message)
 
 
+@settings(max_examples=200)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "\x1e",
+                "\x1f",
+                "=",
+                "when",
+                "epoch_us",
+                "uptime",
+                "boot",
+                "rank",
+                "pid",
+                "host",
+                "layer",
+                "part",
+                "12",
+                "9" * 30,
+                ".",
+                "\u0663",
+                "-1",
+                "2026-10-01T10:00:00Z",
+                '{"',
+                '"}',
+                '":"',
+                "msg",
+                "time",
+                "\\ud800",
+                " ",
+            ]
+        ),
+        max_size=20,
+    )
+)
+def test_a_line_that_pretends_to_be_normalised_raises_nothing(pieces: list[str]) -> None:
+    peeled = peel("".join(pieces))
+    peeled.message.encode()
+    assert peeled.rank is None or peeled.rank < 10**6
+
+
+@pytest.mark.parametrize(
+    ("line", "severity", "message"),
+    [
+        ("[Jul 23 2024 07:53:55] [ERROR] [tid 841] detected", "error", "[ERROR] [tid 841] detected"),
+        ("2025-05-01 10:11:12.123456789 [W:onnxruntime:, a.cc:1 f] x", "warning", "[W:onnxruntime:, a.cc:1 f] x"),
+        ("[05/01/2025-10:11:12] [E] [TRT] x", "error", "[E] [TRT] x"),
+        ("[2026-10-01 10:00:07,123] [ERROR] [launch.py:318:f] x", "error", "x"),
+        ("[15:58:29] WARNING  Sending process 197                    api.py:699", "warning", "Sending process 197"),
+        ('time="2026-10-01T10:00:07Z" level=warning msg="a" error="b"', "warning", 'a" error="b"'),
+    ],
+)  # fmt: skip
+def test_what_rules_read_behind_the_stamp_stays(line: str, severity: str, message: str) -> None:
+    peeled = peel(line)
+    assert (peeled.severity, peeled.message.strip()) == (severity, message)
+
+
+@pytest.mark.parametrize(
+    "line", ["[  12.3456] nvme nvme0: I/O error", "[  12.3456] EDAC MC0: 1 CE", "[  12.3456] i915 card0: hang"]
+)
+def test_a_driver_behind_an_uptime_is_no_host(line: str) -> None:
+    peeled = peel(line)
+    assert (peeled.host, peeled.message) == (None, line[12:])
+
+
 @pytest.mark.parametrize(
     "piece", ["[rank1]: ", "E0325 ", " 1", "[", "a", "a.", "2025-01-25 ", "n1:1:", "0,", "(a pid=1"]
 )
