@@ -142,7 +142,13 @@ def test_lines_in_front_of_a_log_change_nothing_but_line_numbers(bank: Bank) -> 
                 for row in case.sources.to_dicts()
             }
             events = [
-                (row["rule_id"], row["line"] - shift.get(names[row["source_id"]], 0), row["rank"], row["pid"], row["host"])
+                (
+                    row["rule_id"],
+                    row["line"] - shift.get(names[row["source_id"]], 0),
+                    row["rank"],
+                    row["pid"],
+                    row["host"],
+                )
                 for row in case.events.to_dicts()
             ]
             told.append([*sorted(events, key=repr), *((f.cause, f.verdict) for f in case.findings())])

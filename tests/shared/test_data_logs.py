@@ -32,7 +32,9 @@ pytestmark = pytest.mark.shared_data
 
 
 def expectations() -> list[dict[str, Any]]:
-    return [file for path in sorted(HERE.glob("logs_*.toml")) for file in tomllib.loads(path.read_text("utf-8"))["file"]]
+    return [
+        file for path in sorted(HERE.glob("logs_*.toml")) for file in tomllib.loads(path.read_text("utf-8"))["file"]
+    ]
 
 
 EXPECTED = expectations()
@@ -50,7 +52,8 @@ def rows_of(case: cl.Case) -> list[dict[str, Any]]:
     """Events with their fields as a dict and the PCI address of their GPU."""
     address = dict(case.gpus.select("gpu_key", "pci_bus_id").iter_rows())
     return [
-        row | {"fields": {item["key"]: item["value"] for item in row["fields"] or ()}, "pci": address.get(row["gpu_key"])}
+        row
+        | {"fields": {item["key"]: item["value"] for item in row["fields"] or ()}, "pci": address.get(row["gpu_key"])}
         for row in case.events.to_dicts()
     ]
 
@@ -74,7 +77,9 @@ def covers(wanted: dict[str, Any], row: dict[str, Any]) -> bool:
     if not fits(row["rule_id"], wanted["rule"]):
         return False
     if wanted.get("span"):
-        return row["line"] <= wanted["line"] <= row["line_end"] or row["fields"].get("record_start") == str(wanted["line"])
+        return row["line"] <= wanted["line"] <= row["line_end"] or row["fields"].get("record_start") == str(
+            wanted["line"]
+        )
     return bool(row["line"] == wanted["line"])
 
 
@@ -155,5 +160,7 @@ def test_every_file_of_the_manifest_has_an_expectation(shared: Path) -> None:
 def test_the_expectations_name_rules_that_exist() -> None:
     known = [rule.id for rule in shipped_rules().rules]
     named = {rule for file in EXPECTED for wanted in file["events"] for rule in ids(wanted["rule"])}
-    named |= {rule for file in EXPECTED for key in ("exact", "none_of", "counts", "none_at") for rule in file.get(key, ())}
+    named |= {
+        rule for file in EXPECTED for key in ("exact", "none_of", "counts", "none_at") for rule in file.get(key, ())
+    }
     assert sorted(rule for rule in named if not any(fnmatchcase(one, rule) for one in known)) == []
