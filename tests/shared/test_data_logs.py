@@ -4,7 +4,7 @@ The expectations are written by hand from `../shared/data/logs/MANIFEST.tsv` and
 
 * `events`: records that must be there. `rule` is an id, a list of ids of which one will do, or `family.*`; `line` counts as
   `grep -n` does; with `span` a record that covers the line will do. `pci`, `utc` and `no_gpu` look at the GPU and the time,
-  the other keys at the column of that name, `fields` at the captured fields.
+  the other keys at the column of that name, `fields` at the captured fields. A masked host (`<host>`) is no identity.
 * `exact`: rules of which every record is named; `none_of`: rules without a record; `none_at`: lines without one of that rule.
 * `counts`: how many records of a rule; `steps`: how many training steps, with the line of the first and the last.
 * `negative`: no record is an error and no failure is claimed; `no_claim`: the second only; `no_claim_of`: of these causes.
