@@ -1,6 +1,7 @@
 """Any bytes under any name: reading ends with tables, and a line number is the one that an editor shows."""
 
 import gzip
+import random
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import crashlens as cl
+from crashlens.rules.load import shipped_rules
 
 # Heads by which formats are told: what follows them is noise all the same.
 HEADS = [
@@ -52,6 +54,8 @@ lines = st.lists(
     max_size=24,
 )
 NAMES = ["a.log", "train.out", "a.json", "a.csv", "dump_rank_0", "trace.pkl", "a.log.gz", "a.tar", "smi.xml", "a.jsonl"]
+
+TEXT = b"2026-10-01 10:00:00 the loader has read another shard of the data, as it does every second\n" * 200
 
 settled = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -109,7 +113,7 @@ def test_a_record_is_told_with_the_line_that_it_stands_on(
     tmp_path: Path, parts: list[tuple[bytes, bytes]], every: int
 ) -> None:
     """Each planted record holds the number of its own line, so that a record told for another line gives itself away."""
-    data = b"start of the log\n"
+    data = TEXT  # enough of it that the noise behind it does not make the file a binary one
     planted: set[int] = set()
     for n, (text, end) in enumerate(parts):
         data += text + end
@@ -140,3 +144,43 @@ def test_only_a_line_feed_ends_a_line(tmp_path: Path, end: bytes, words: list[st
     case = read(tmp_path, "a.log", front + b"RuntimeError: CUDA error: unknown error" + end)
     told = case.events.filter(case.events["rule_id"] == "cuda.error")
     assert told["line"].to_list()[-1:] == [front.count(b"\n") + 1]
+
+
+def mutated(line: bytes, chance: random.Random) -> bytes:
+    """`line` with one to four faults: a byte changed, taken out or put in, a stretch cut or repeated, the rest gone."""
+    data = bytearray(line)
+    for _ in range(chance.randint(1, 4)):
+        at, end = (chance.randint(0, len(data)) for _ in range(2))
+        match chance.randrange(6):
+            case 0:
+                data[at : at + 1] = bytes([chance.randrange(256)])
+            case 1:
+                data[at:at] = chance.choice(
+                    [b'"', b"(", b"[", b"\\", b"\x00", b"\x1b[", b" " * 40, b"9" * 30, b"\xe2\x80", b"\r"]
+                )
+            case 2:
+                del data[at:end]
+            case 3:
+                data[at:at] = data[end : end + 20]
+            case 4:
+                del data[at:]
+            case _:
+                data[at : at + 1] = data[end : end + 1]
+    return bytes(data).replace(b"\n", b" ")
+
+
+@pytest.mark.slow
+def test_two_hundred_thousand_broken_lines_stop_no_reading(tmp_path: Path) -> None:
+    chance = random.Random(41)
+    rules = shipped_rules()
+    whole = [match.encode() for item in (*rules.rules, *rules.step_lines) for match in item.matches]
+    seeds = [line for text in (*whole, *MESSAGES) for line in text.split(b"\n")]
+    for part in range(20):
+        lines_of_it = [mutated(chance.choice(ENVELOPES) + chance.choice(seeds), chance) for _ in range(10_000)]
+        data = TEXT + b"\n".join(lines_of_it) + b"\n"
+        case = read(tmp_path, f"part-{part}.log", data)
+        (source,) = case.sources.to_dicts()
+        assert source["state"] in {"read", "partly_read"}
+        assert source["lines"] == line_count(data)
+        assert case.events.height > 100
+        assert_sound(case)
