@@ -3,8 +3,8 @@
 The expectations are written by hand from `../shared/data/logs/MANIFEST.tsv` and the files. A `[[file]]` says:
 
 * `events`: records that must be there. `rule` is an id, a list of ids of which one will do, or `family.*`; `line` counts as
-  `grep -n` does; with `span` a record that covers the line will do. `pci`, `utc` and `no_gpu` look at the GPU and the time,
-  the other keys at the column of that name, `fields` at the captured fields. A masked host (`<host>`) is no identity.
+  `grep -n` does; with `span` a record that covers the line will do. `pci`, `no_gpu`, `utc` and `clock` look at the GPU and
+  the time, the other keys at the column of that name, `fields` at the captured fields. A masked host (`<host>`) is no identity.
 * `exact`: rules of which every record is named; `none_of`: rules without a record; `none_at`: lines without one of that rule.
 * `counts`: how many records of a rule; `steps`: how many training steps, with the line of the first and the last.
 * `negative`: no record is an error and no failure is claimed; `no_claim`: the second only; `no_claim_of`: of these causes.
@@ -26,7 +26,7 @@ NO_FAILURE = ("none.*", "clocks.idle", "telemetry.*", "unknown.*")
 KEYS = {
     "path", "events", "exact", "none_of", "none_at", "counts", "steps", "negative", "no_claim", "no_claim_of",
 }  # fmt: skip
-LOOKED_AT_APART = {"rule", "line", "span", "pci", "utc", "no_gpu", "fields"}
+LOOKED_AT_APART = {"rule", "line", "span", "pci", "utc", "clock", "no_gpu", "fields"}
 
 pytestmark = pytest.mark.shared_data
 
@@ -68,6 +68,8 @@ def differences(wanted: dict[str, Any], row: dict[str, Any]) -> list[str]:
         seen["pci"] = (wanted["pci"], row["pci"])
     if "utc" in wanted:
         seen["utc"] = (wanted["utc"], row["time_utc"] and row["time_utc"].strftime("%Y-%m-%dT%H:%M:%S.%f"))
+    if "clock" in wanted:
+        seen["clock"] = (wanted["clock"], str(row["clock_id"]).rpartition(":")[2])
     if wanted.get("no_gpu"):
         seen["gpu_key"] = (None, row["gpu_key"])
     return [f"{key} {got!r}, not {want!r}" for key, (want, got) in seen.items() if got != want]
