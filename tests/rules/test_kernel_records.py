@@ -50,8 +50,8 @@ def told(hits: list[Hit], *names: str) -> list[tuple[str, int, int, dict[str, st
             {"nvlink_unit": "NETIR_LINK_EVT", "fatality": "Fatal", "link": "-1", "intr_info": "0x021425c6"},
         ),
         (
-            "Xid (PCI:0000:9b:00): 119, pid=4, name=dcgm, Timeout after 45s of waiting for RPC response from GPU3 GSP! "
-            "Expected function 76 (GSP_RM_CONTROL) (0x2 0x4).",
+            "Xid (PCI:0000:9b:00): 119, Timeout after 45s of waiting for RPC response from GPU3 GSP! Expected function 76 "
+            + "(GSP_RM_CONTROL) (0x2 0x4).",
             {"rpc_timeout_s": "45", "driver_gpu": "3", "rpc_function": "76", "rpc_name": "GSP_RM_CONTROL"},
         ),
     ],
