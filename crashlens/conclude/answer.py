@@ -16,6 +16,7 @@ from crashlens.conclude.hangs import Hang, concerns, find_hangs
 from crashlens.conclude.host_records import conclude_bus, quiet_notes
 from crashlens.conclude.own_rules import conclude_own_rules
 from crashlens.conclude.ports import conclude_ports
+from crashlens.conclude.process_end import KERNEL_KILLS
 from crashlens.conclude.scene import Scene, build_scene
 from crashlens.conclude.waiting_gpus import conclude_waiting_gpus
 from crashlens.conclude.wording import clock_text, compose, listed, say
@@ -162,7 +163,7 @@ def _after(scene: Scene, hang: Hang, finding: Finding) -> bool:
 def _outlived(scene: Scene, finding: Finding) -> bool:
     """Whether the kernel killed processes that no run names, and every run made a step well after it."""
     places = {item.place for item in finding.evidence}
-    kills = [record for record in scene.records if record.place in places and record.rule_id == "kernel.oom_kill"]
+    kills = [record for record in scene.records if record.place in places and record.rule_id in KERNEL_KILLS]
     slack_us, skew_us = scene.context.step_slack_us, scene.context.skew_us
     return bool(kills and scene.runs) and all(
         run.member_with_pid(kill.pid, kill.host) is None
