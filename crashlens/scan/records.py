@@ -7,7 +7,7 @@ several records: progress bars end in CR, and ranks that share a file glue lines
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TypeGuard
 
 from crashlens.rules.matcher import ERROR_WORDS, LiteralMatcher, Matcher
@@ -31,7 +31,15 @@ MOST_RECORD_LINES = 2000  # that a record may go on for, whatever its rule says
 MOST_RECORD_CHARACTERS = 1024 * 1024
 KEPT_NUMBERS = 10_000  # lines whose records are still numbered
 # A progress bar ends in `examples/s]` or `s/it]`; what is printed next to it is glued to that bracket.
-_GLUED = re.compile(r"(?:(?<=[^\s\]:])|(?<=/s\])|(?<=/it\]))(?=\[rank\d{1,6}\]:\[[IWEF])")
+_GLUED = re.compile(
+    r"(?:(?<=[^\s\]:])|(?<=/s\])|(?<=/it\]))(?=\[rank\d{1,6}\]:(?:\[[IWEF]| Traceback \(| [\w.]{1,80}Error: ))"
+    r"|(?<=\w)(?=NCCL version \d)"
+)
+# What stands in front of the first may be an envelope of it; a second one begins a record of its own.
+_NCCL_AGAIN = re.compile(
+    r"(?P<host>[A-Za-z0-9][\w.-]{0,80}):\d{1,10}:\d{1,10} \[-?\d{1,4}\] "
+    r"(?=(?:[\w/.]{1,80}:\d{1,6} )?NCCL (?:INFO|WARN) )"
+)
 
 
 @dataclass
@@ -359,7 +367,7 @@ def _is_fallback(hit: Hit) -> bool:
 
 def _segments(text: str, literals: Sequence[str]) -> list[tuple[str, Peeled]]:
     """The stretches of a line that may hold a record of their own, each with what its envelopes say."""
-    parts = [part for piece in text.split("\r") for part in _GLUED.split(piece)] if len(text) > 1 else [text]
+    parts = [part for piece in text.split("\r") for part in _unglued(piece)] if len(text) > 1 else [text]
     segments: list[tuple[str, Peeled]] = []
     for part in parts:
         if len(part) <= 2 * LONGEST_SEGMENT:
@@ -371,6 +379,21 @@ def _segments(text: str, literals: Sequence[str]) -> list[tuple[str, Peeled]]:
         peeled = peel(start)
         segments += [(start, peeled), *((piece, replace(peeled, message=piece)) for piece in later)]
     return segments or [("", Peeled(""))]
+
+
+def _unglued(text: str) -> list[str]:
+    """The records that several writers put on one line."""
+    parts = _GLUED.split(text)
+    if text.count(" NCCL ") < 2:
+        return parts
+    cut: list[str] = []
+    for part in parts:
+        found = [*_NCCL_AGAIN.finditer(part)]
+        host = found[0]["host"] if found else ""
+        # Of a name that ends in the first host, what stands before is the end of the message it is glued to.
+        ends = [one.end("host") - len(host) if one["host"].endswith(host) else one.start() for one in found[1:]]
+        cut += [part[start:end] for start, end in pairwise([0, *ends, len(part)])]
+    return cut
 
 
 def _near(text: str, literals: Sequence[str]) -> list[str]:
