@@ -11,10 +11,10 @@ from crashlens.conclude.application import conclude_application
 from crashlens.conclude.clocks_power import conclude_clocks_power
 from crashlens.conclude.collective import conclude_hang
 from crashlens.conclude.gpu_records import GpuCase, conclude_gpu_case, find_gpu_cases, independent_incidents
-from crashlens.conclude.host_records import conclude_bus, quiet_notes
-from crashlens.conclude.ports import conclude_ports
 from crashlens.conclude.hang_causes import attach, causal_relation
 from crashlens.conclude.hangs import Hang, concerns, find_hangs
+from crashlens.conclude.host_records import conclude_bus, quiet_notes
+from crashlens.conclude.ports import conclude_ports
 from crashlens.conclude.scene import Scene, build_scene
 from crashlens.conclude.waiting_gpus import conclude_waiting_gpus
 from crashlens.conclude.wording import clock_text, compose, listed, say
