@@ -218,6 +218,10 @@ def test_a_main_cause_has_an_incident_and_a_look_alike(name: str) -> None:
 
 # Causes with two incidents of their own and one look-alike each. Whoever adds the rules of a family appends its causes.
 TWICE_TOLD = [
+    "application.long_task_before_barrier",
+    "communication.mismatched_collective",
+    "communication.peer_connection_lost",
+    "communication.rank_missing_or_slow",
     "fabric.fabric_manager",
     "fabric.nvlink_error",
     "gpu_hardware.correctable_ecc_rate",
