@@ -15,7 +15,11 @@ __all__ = ["Peeled", "peel", "strip_unprinted"]
 MOST_LAYERS = 10
 MOST_JSON = 64 * 1024  # characters of a JSON object behind other envelopes that are read
 
-_KERNEL_START = re.compile(r"\s*(?:NVRM|nvidia-nvswitch\d*|nvidia-modeset|nvidia-peermem)\b")
+# Lines that only a driver prints, whoever handed them on.
+_KERNEL_START = re.compile(
+    r"\s*(?:(?:NVRM|nvidia-nvswitch\d*|nvidia-modeset|nvidia-peermem|nvidia-uvm)\b"
+    r"|(?:pcieport|nvidia|mlx5_core) [0-9a-f]{4}:[0-9a-f]{2}:|mlx5_\w{3,40}:\d{1,6}:\(pid )"
+)
 _REPEATED = re.compile(r" ?\[repeated (\d{1,9})x across cluster\][^\n]{0,200}$")
 _BOX_TITLE = re.compile(r"\s*[╭┌+][─-]+ (Traceback \(most recent call last\)) [─-]*[╮┐+]?\s*$")
 _BOX_SIDE = re.compile(r"\s*[│┃╰└] ?(.*?) *[│┃╯┘]?\s*$", re.DOTALL)

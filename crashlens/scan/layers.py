@@ -22,6 +22,10 @@ _LEVEL = r"(?P<level>DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|FATAL)"
 _HOST = r"(?P<host>[A-Za-z0-9<][\w.<>*-]{0,80})"  # <host>: what people write where they mask one
 _SYSLOG_TAG = _HOST + r" (?P<tag>[A-Za-z_][\w./@()-]{0,60})(?:\[(?P<pid>\d{1,10})\])?: "
 _TAG_AHEAD = r"(?=[A-Za-z0-9<][\w.<>*-]{0,80} [A-Za-z_][\w./@()-]{0,60}(?:\[\d{1,10}\])?: )"
+# What a driver prints behind its name; without a stamp, `host kernel: ` alone may be the start of a sentence.
+_DRIVER_AHEAD = (
+    r"(?=\[ *\d{1,10}\.\d{3,6}\]|[A-Za-z][\w-]{2,30}(?: [0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)?(?: \w{1,20})?: )"
+)
 _NCCL = (
     _HOST
     + r":(?P<pid>\d{1,10}):\d{1,10} \[-?\d{1,4}\] (?:[\w/.]{1,80}:\d{1,6} )?NCCL (?P<level>INFO|WARN|ERROR|TRACE) ?"
@@ -239,6 +243,19 @@ def _nccl(peeled: Peeled, found: re.Match[str]) -> bool:
     return True
 
 
+def _nccl_alone(peeled: Peeled, found: re.Match[str]) -> bool:
+    peeled.component = "nccl"
+    return _level(peeled, found)
+
+
+def _kernel_host(peeled: Peeled, found: re.Match[str]) -> bool:
+    if found.start() or peeled.stamps:
+        return False
+    _host(peeled, found["host"])
+    peeled.component = "kernel"
+    return True
+
+
 def _glog(peeled: Peeled, found: re.Match[str]) -> bool:
     if found["hour"] and not _stamped("glog")(peeled, found):
         return False
@@ -322,6 +339,8 @@ _LAYERS: tuple[tuple[str, str, Take], ...] = (
     ("d", r"(?P<priority>\d{1,5}),\d{1,12},(?P<microseconds>\d{1,18}),[^;]{0,40};", _kmsg),
     ("a", r"(?:kern|user|daemon|syslog) {0,3}:\w{3,7} {0,4}: ", _kernel_word),
     ("ad<", r"(?!(?:INFO|WARN|WARNING|ERROR|DEBUG|FATAL|CRITICAL|TRACE)\b)" + _SYSLOG_TAG, _syslog_tag),
+    ("ad<", _HOST + r" kernel: " + _DRIVER_AHEAD, _kernel_host),
+    ("[", r"\[(?:\.\.\.|\u2026)\] ", _skip),  # where a person left a stamp out
     # launchers
     ("[", r"\[rank(?P<rank>\d{1,6})\]:? ?", _rank),
     ("[", r"\[default(?P<local_rank>\d{1,4})\]: ?", _local_rank),
@@ -332,6 +351,7 @@ _LAYERS: tuple[tuple[str, str, Take], ...] = (
     ("(", _ACTOR, _actor),
     ("(", _DAEMON, _daemon),
     ("ad<", _NCCL, _nccl),
+    ("a", r"NCCL (?P<level>INFO|WARN|ERROR|TRACE) ", _nccl_alone),
     # loggers
     ("[a", _GLOG, _glog),
     ("[", r"\[(?P<level>[IWEF]) " + _GLOG_FILE + r"\] ?(?P<hour>)", _glog),

@@ -179,7 +179,7 @@ class RecordReader:
                 hit.line_end = self._line_end
             ended, fed = self._feed_open(line, peeled, shown)
             begun = [hit for hit in begun if hit.rule.id not in fed]  # the line goes on with the record that is open
-            claimed = bool(fed) or any(not _is_fallback(hit) for hit in begun)
+            claimed = not all(fed.values()) or any(not _is_fallback(hit) for hit in begun)
             begun = [hit for hit in begun if not (claimed and _is_fallback(hit))]
             opening = [_Open(hit, record) for hit in begun if (record := _record_of(hit.rule)) is not None]
             # A line that ends a traceback is not also an exception without one.
@@ -203,10 +203,10 @@ class RecordReader:
             hit.n = n
             yield hit
 
-    def _feed_open(self, line: int, peeled: Peeled, text: str) -> tuple[list[Hit], set[str]]:
-        """The records that this line ends, and the rules of the open records that it belongs to."""
+    def _feed_open(self, line: int, peeled: Peeled, text: str) -> tuple[list[Hit], dict[str, bool]]:
+        """The records that this line ends; the rules of the open records that it belongs to: is it a fallback?"""
         done: list[Hit] = []
-        fed: set[str] = set()
+        fed: dict[str, bool] = {}
         still: list[_Open] = []
         ends: dict[str, re.Match[str] | None] = {}  # per rule: one line ends one record, the one that began last
         for item in reversed(self._open):
@@ -220,10 +220,11 @@ class RecordReader:
                     ends[rule_id] = item.record.ends.search(peeled.message)
                 if (found := ends[rule_id]) is not None and _fits(item, found):
                     ends[rule_id] = None
-                    fed |= {rule_id} if not _is_fallback(item.hit) else set()
+                    fed[rule_id] = _is_fallback(item.hit)
                     done.append(_ended(item, found, (line, self._line_end), peeled, text))
                     continue
-                fed |= _also(item, self._line_end, peeled) if rule_id not in fed else set()
+                if rule_id not in fed and _also(item, self._line_end, peeled):
+                    fed[rule_id] = _is_fallback(item.hit)
             if item.own_lines > 0 and item.all_lines > 0 and item.characters < MOST_RECORD_CHARACTERS:
                 still.append(item)
             else:
@@ -256,14 +257,14 @@ def _fits(item: _Open, found: re.Match[str]) -> bool:
     return all(said.get(name) in {None, ours.get(name, said.get(name))} for name in item.record.same)
 
 
-def _also(item: _Open, line_end: int, peeled: Peeled) -> set[str]:
-    """Add what a line on the way says to an open record; the rule of that record, or nothing."""
+def _also(item: _Open, line_end: int, peeled: Peeled) -> bool:
+    """Whether a line on the way belongs to an open record; what it says is added."""
     found = item.record.also.search(peeled.message) if item.record.also else None
     if found is None or not _fits(item, found):
-        return set()
+        return False
     item.hit.groups |= {key: value for key, value in found.groupdict().items() if value and key not in item.hit.groups}
     item.hit.line_end = line_end
-    return {item.hit.rule.id}
+    return True
 
 
 def _ended(item: _Open, found: re.Match[str], place: tuple[int, int], peeled: Peeled, text: str) -> Hit:

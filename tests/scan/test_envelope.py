@@ -74,6 +74,27 @@ def test_kernel_envelopes(envelope: str, host: str | None, expected: list[tuple[
     assert (peeled.message, peeled.component, peeled.host) == (MESSAGE, "kernel", host)
 
 
+@pytest.mark.parametrize(
+    ("line", "host", "message"),
+    [
+        ("nixos kernel: mce: CPU6: hot", "nixos", "mce: CPU6: hot"),
+        ("n7 kernel: mlx5_core 0000:5c:00.0: low", "n7", "mlx5_core 0000:5c:00.0: low"),
+        ("n7 kernel: [  12.345678] usb 1-1: new", "n7", "usb 1-1: new"),
+        ("[...] " + MESSAGE, None, MESSAGE),
+        ("mlx5_cmd_out_err:838:(pid 14): bad", None, "mlx5_cmd_out_err:838:(pid 14): bad"),
+        ("pcieport 0000:00:01.0: AER: x", None, "pcieport 0000:00:01.0: AER: x"),
+    ],
+)
+def test_kernel_lines_whose_stamp_is_left_out(line: str, host: str | None, message: str) -> None:
+    peeled = peel(line)
+    assert (peeled.component, peeled.host, peeled.message) == ("kernel", host, message)
+
+
+def test_nccl_lines_whose_process_is_left_out() -> None:
+    peeled = peel("[rank1]: NCCL WARN NET/IB : Got async event : port error")
+    assert (peeled.component, peeled.message) == ("nccl", "NET/IB : Got async event : port error")
+
+
 def test_a_driver_line_without_envelope_is_a_kernel_line() -> None:
     assert peel(MESSAGE).component == "kernel"
     assert peel("nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 12028, Non-fatal").component == "kernel"
