@@ -1,8 +1,8 @@
 """Which processes form a run: rank, host, process id and GPU of every member that the logs name.
 
-A run is what one job log tells about, or several logs whose NCCL communicators share an id, or the files of one folder
-that differ in the number of the rank only. The members come from NCCL's init lines (world communicator: the largest one)
-and from launchers that print rank and pid together.
+A run is what one job log tells about, or several logs whose NCCL communicators share an id, or the files of a folder
+that differ in the number of the rank only. The members come from NCCL's init lines (world communicator: the largest
+one) and from launchers that print rank and pid together.
 """
 
 import re

@@ -92,7 +92,7 @@ def decode_nvlink5(
         for layout in layouts
         if row.xid == xid
         and any(name == unit or name.startswith(f"{unit}_") or unit.startswith(f"{name}_") for name in row.units)
-        and fits(row.masks[layout], intr_info)
+        and (fits(row.masks[layout], intr_info) or _promoted(row, layout, intr_info))
         and (not row.error_statuses or error_status in row.error_statuses)
     }
     said = {(one.severity, one.immediate_action, one.investigatory_action) for one in found}

@@ -89,7 +89,7 @@ def conclude_cycle(scene: Scene, hang: Hang) -> Finding | None:
     waits = [
         say(
             scene.lang, "absence", "waits_for", entered=number_ranges(list(one.entered)), group=one.process_group,
-            missing=number_ranges(list(one.missing)), what=f"{one.op}{_number('' if one.seq is None else str(one.seq))}",
+            missing=number_ranges(list(one.missing)), what=f"{one.op}{_number(one.seq)}",
         )
         for one in cycle
     ]  # fmt: skip
@@ -167,15 +167,15 @@ def _what_differs(scene: Scene, record: LogRecord) -> str:
     sides = [
         say(scene.lang, "absence", "side", what=f"{fields[op]}{_number(number)}", ranks=fields[rank])
         for op, number, rank in (
-            ("op_type", "" if record.seq is None else str(record.seq), "one_rank"),
-            ("other_op_type", fields.get("other_seq", ""), "other_rank"),
+            ("op_type", record.seq, "one_rank"),
+            ("other_op_type", fields.get("other_seq"), "other_rank"),
         )
     ]
     return ": " + "; ".join(sides)
 
 
-def _number(seq: str) -> str:
-    return f" #{seq}" if seq else ""
+def _number(seq: int | str | None) -> str:
+    return "" if seq is None else f" #{seq}"
 
 
 def _side(scene: Scene, side: Side) -> str:

@@ -58,17 +58,24 @@ def tell_framework_refusal(scene: Scene, aftermath: Aftermath, record: LogRecord
 
 def tell_refused_call(scene: Scene, aftermath: Aftermath, record: LogRecord) -> Told:
     """A CUDA call refused for lack of memory, without numbers."""
-    told_of_ecc = any(
-        _tells_of_ecc(other)
-        and hosts_fit(other.host, record.host)
-        and order_of(record, other, skew_us=scene.context.skew_us) != "before"
+    near = [
+        other
         for other in scene.records
         if other is not record
-    )
-    if told_of_ecc:
-        return Told("uncorrectable_ecc_text", "gpu_hardware.uncorrectable_ecc", "consistent", captures(scene, record))
+        and hosts_fit(other.host, record.host)
+        and order_of(record, other, skew_us=scene.context.skew_us) != "before"
+    ]
+    for story, tells in (("uncorrectable_ecc_text", _tells_of_ecc), ("ecc_count_shown", _shows_ecc)):
+        if any(map(tells, near)):
+            values = captures(scene, record)
+            return Told(story, "gpu_hardware.uncorrectable_ecc", "consistent", values, role="downstream")
     story = "cuda_out_of_memory_call" if aftermath.steps_before(record) else "refused_before_first_step"
     return Told(story, _OUT_OF_MEMORY, "undecided", captures(scene, record))
+
+
+def _shows_ecc(record: LogRecord) -> bool:
+    """Whether a table of nvidia-smi shows uncorrected memory errors of a GPU."""
+    return record.rule_id == "nvidia_smi.uncorrected_ecc"
 
 
 def _tells_of_ecc(record: LogRecord) -> bool:

@@ -5,7 +5,7 @@ from crashlens.analysis.nccl_calls import find_parted_calls
 from crashlens.analysis.records import LogRecord, log_records
 
 
-def call(pid: int, op: str, count: str, comm: str = "", size: int = 3, host: str = "n1") -> str:
+def call(pid: int, op: str, count: str, *, comm: str = "", size: int = 3, host: str = "n1") -> str:
     return (
         f"{host}:{pid}:{pid}0 [0] NCCL INFO {op}: opCount {count} sendbuff 0x7f recvbuff 0x7f count 4 datatype 7 op 0 root 0 "
         f"comm {comm or hex(pid)} [nranks={size}] stream 0x66"

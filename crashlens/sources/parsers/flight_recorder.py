@@ -161,7 +161,7 @@ def _row(rank: int | None, rule_id: str, text: str, values: dict[str, object]) -
 
 
 def _dump_text(dump: Dump) -> str:
-    return f"flight recorder dump, version {dump.version}, {len(dump.entries)} entries"
+    return f"version {dump.version} pg_config {len(dump.groups)} entries {len(dump.entries)}"
 
 
 def _group_row(rank: int | None, group: Group) -> dict[str, object]:
@@ -170,8 +170,17 @@ def _group_row(rank: int | None, group: Group) -> dict[str, object]:
         "ranks": ranks, "last_enqueued": group.last_enqueued, "last_started": group.last_started,
         "last_completed": group.last_completed,
     }  # fmt: skip
-    progress = f"last enqueued {group.last_enqueued}, last completed {group.last_completed}"
-    text = f"process group {group.process_group}: ranks {ranks}, {progress}"
+    name, _, desc = group.process_group.rstrip(")").partition("(")
+    said = [
+        "pg_config name",
+        name,
+        *(["desc", desc] if desc else []),
+        *(["ranks", ranks] if ranks else []),
+        "pg_status",
+    ]
+    for key, value in (("last_enqueued", group.last_enqueued), ("last_completed", group.last_completed)):
+        said += [] if value is None else [f"{key}_collective", str(value)]
+    text = " ".join(said)  # in the words of the file, so that it can be found there
     return _row(rank, "flight_recorder.group", text, values) | {"process_group": group.process_group}
 
 
@@ -182,7 +191,8 @@ def _entry_row(rank: int | None, entry: Entry, source_id: int) -> dict[str, obje
         "output_sizes": entry.output_sizes, "input_dtypes": entry.input_dtypes, "duration_ms": entry.duration_ms,
         "frame": entry.frame, "time_started_ns": entry.started_ns, "time_completed_ns": entry.completed_ns,
     }  # fmt: skip
-    text = entry.text or f"{entry.op} sequence {entry.seq} of {entry.process_group}: {entry.state}"
+    words = f"profiling_name {entry.op} collective_seq_id {entry.seq} state {entry.state} process_group"
+    text = entry.text or f"{words} {entry.process_group}"
     row = _row(rank, "flight_recorder.entry", text, values) | {
         "line": entry.line,
         "line_end": entry.line + text.count("\n"),
