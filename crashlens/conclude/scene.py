@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from crashlens.analysis.ranks import with_ranks
 from crashlens.analysis.records import Kind, LogRecord, kind_of, log_records, sort_key, thin_out
 from crashlens.analysis.relations import Context, Relation, find_relations
 from crashlens.analysis.runs import Run, find_runs
@@ -103,6 +104,7 @@ def build_scene(tables: Tables, rule_set: RuleSet, *, uncut: Tables, lang: str) 
     records, left_out = thin_out(log_records(tables.events, tables.sources), most_of_a_kind=MOST_RECORDS_OF_A_KIND)
     pci_by_gpu = _column_by_gpu(tables.gpus, "pci_bus_id")
     runs = find_runs([*_named_outside(tables, uncut), *records], pci_by_gpu)
+    records = with_ranks(records, runs)
     skew_us = round(threshold("cross_host_skew_s").value * 1e6)
     context = Context(
         runs=runs,
@@ -143,7 +145,8 @@ def evidence_list(scene: Scene, first: LogRecord | None, parts: list[Part]) -> t
     chosen_parts = [*kept["first"], *kept["context"], *kept["counter"][:MOST_COUNTER], *kept["downstream"]]
     shown = [evidence_of(*part) for part in chosen_parts[:MOST_EVIDENCE]]
     kinds_told = {kind_of(part.record) for part in ordered}
-    left = len(ordered) - len(shown) + sum(scene.left_out.get(kind, 0) for kind in kinds_told)
+    repeated = sum(part.record.repeats - 1 for part in ordered)
+    left = len(ordered) - len(shown) + repeated + sum(scene.left_out.get(kind, 0) for kind in kinds_told)
     if left > 0 and shown:
         last = shown[-1]
         more = say(scene.lang, "words", "more_lines", number=left)

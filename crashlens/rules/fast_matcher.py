@@ -19,6 +19,7 @@ from crashlens.rules.matcher import ERROR_WORDS, LONG_LINE, Candidate, LiteralMa
 from crashlens.rules.widen import widened
 
 ENGINE = "CRASHLENS_ENGINE"  # environment variable; `reference` searches without hyperscan
+LITERAL_LINE = LONG_LINE // 2  # scan/ may put more in front of a line before it measures it
 FEW_BYTES = 512 * 1024  # of a source that is shorter, plain search ends before hyperscan is ready
 _ERROR = -1  # stands for an error word where the number of an item stands
 
@@ -35,7 +36,7 @@ class AutoMatcher:
 
     Args:
         literals: The literals of each item (rule or step line), in the order that numbers them.
-        patterns: The pattern of each.
+        patterns: The pattern of each; empty for one that only its literals find.
         few_bytes: So many bytes are searched before the fast engine is made ready.
     """
 
@@ -69,7 +70,7 @@ class HyperscanMatcher:
 
     Args:
         literals: The literals of each item (rule or step line), in the order that numbers them.
-        patterns: The pattern of each.
+        patterns: The pattern of each; empty for one that only its literals find.
 
     Raises:
         ImportError: hyperscan is not installed.
@@ -224,14 +225,14 @@ def _odd_lines(block: bytes) -> list[tuple[int, int]]:
 
 def _long_lines(block: bytes) -> Iterator[tuple[int, int]]:
     # A long line covers one of these stretches from end to end, so most blocks are told by one short look at each.
-    step = LONG_LINE // 2
+    step = LITERAL_LINE // 2
     at = 0
     while at + step <= len(block):
         if block.find(b"\n", at, at + step) >= 0:
             at += step
             continue
         start, end = _line_around(block, at)
-        if end - start > LONG_LINE:
+        if end - start > LITERAL_LINE:
             yield start, end
         at = max(at + step, end)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["info", "warning", "error", "fatal"]
+HarmlessKind = Literal["advice", "help", "quotation", "config", "code", "zero", "handled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +25,34 @@ class Record:
 
     Attributes:
         ends: The line that ends it; its captures belong to the record.
+        also: Lines on the way whose captures belong to it too, or None.
+        same: Captures that a later line must repeat, where it names them, to belong to it.
         within_lines: How many lines of that stream are read for it.
         unended: What becomes of a record whose end never comes: `keep` what the first line said, or `drop` it.
         key: Which line names the record, `start` or `end`.
     """
 
     ends: re.Pattern[str]
+    also: re.Pattern[str] | None
+    same: tuple[str, ...]
     within_lines: int
     unended: Literal["keep", "drop"]
     key: Literal["start", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class Joins:
+    """When further records of a rule are counted in the first one: an error that is handed up prints a line per call.
+
+    Attributes:
+        same: Captures that must agree; process and host must agree too.
+        within_lines: How many lines behind the last one a further record may stand.
+        keep: Which of them is the row: the `first`, or of a progress the `last`.
+    """
+
+    same: tuple[str, ...]
+    within_lines: int
+    keep: Literal["first", "last"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +72,8 @@ class Rule:
         marks: `moment`, or `end` when the record is written at the end of a wait of `length_field` milliseconds.
         length_field: The captured field with the length of that wait, or "".
         record: How it goes on over several lines, or None.
+        joins: When further records of it are counted in the first one, or None.
+        reads: `message`, or `line` where the words of an envelope decide too.
         fallback: Used only for lines that no other rule claims.
         means: What it says, one sentence.
         does_not_prove: What must not be read into it.
@@ -76,6 +98,8 @@ class Rule:
     marks: Literal["moment", "end"]
     length_field: str
     record: Record | None
+    joins: Joins | None
+    reads: Literal["message", "line"]
     fallback: bool
     means: str
     does_not_prove: tuple[str, ...]
@@ -149,13 +173,58 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
+class Harmless:
+    """Words that sound like a failure and are none.
+
+    Attributes:
+        id: Never reused.
+        kind: advice | help | quotation | config | code: the words are about a failure. zero: none is counted. handled:
+            the writer of the line went on.
+        applies_to: Components whose messages it is looked for in.
+        literals: Case-sensitive strings of which at least one stands in every message it fits.
+        pattern: The stretch of the message that is harmless.
+        opens: Rules whose record begins on the next line and belongs to this one.
+        means: What such words say, one sentence.
+        references: Where the shape was read.
+        matches: Messages whose error words it covers.
+        rejects: Messages of which an error word stays uncovered, or that hold none of its shapes.
+        place: `file:line` of its table.
+    """
+
+    id: str
+    kind: HarmlessKind
+    applies_to: frozenset[str]
+    literals: tuple[str, ...]
+    pattern: re.Pattern[str]
+    opens: tuple[str, ...]
+    means: str
+    references: tuple[str, ...]
+    matches: tuple[str, ...]
+    rejects: tuple[str, ...]
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
 class RuleSet:
-    """All rules of one reading and the digest that identifies them."""
+    """All rules of one reading and the digest that identifies them.
+
+    Attributes:
+        rules: Line rules.
+        step_lines: How training steps are printed.
+        sequences: How records relate.
+        digest: Identifies the texts they were loaded from.
+        harmless: Words that sound like a failure and are none.
+        own_files: Name and text of the rule files that do not come with crashlens.
+        own: Ids of the rules, step lines and sequences that stand in them.
+    """
 
     rules: tuple[Rule, ...]
     step_lines: tuple[StepLine, ...]
     sequences: tuple[Sequence, ...]
     digest: str
+    harmless: tuple[Harmless, ...] = ()
+    own_files: tuple[tuple[str, str], ...] = ()
+    own: frozenset[str] = frozenset()
 
     def rule(self, rule_id: str) -> Rule | None:
         """The rule with this id, or with this id among those it replaces."""

@@ -5,6 +5,7 @@ raises.
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatch
 
@@ -12,18 +13,20 @@ import polars as pl
 
 from crashlens.catalog.signals import samples_schema
 from crashlens.errors import NoSuchInputError
-from crashlens.rules.load import shipped_rules
+from crashlens.rules.model import RuleSet
 from crashlens.scan.masking import mask_secrets
 from crashlens.scan.member import Member
 from crashlens.scan.walk import LeftOut, walk
 from crashlens.schemas import BASE_SCHEMAS, Schema, Tables
 from crashlens.sources.format import Format
-from crashlens.sources.own_output import is_own_output
+from crashlens.sources.own_output import is_own_output, is_rule_file
 from crashlens.sources.parsers import formats
+from crashlens.sources.rotation import join_rotated
 from crashlens.sources.writer import ReadOptions, TableWriter
 from crashlens.timebase import find_zone
 
 LEAST_CONFIDENCE = 0.05
+_PICKLE = re.compile(rb"\x80[\x02-\x05]")
 MOST_CONTROL = 0.10  # share of control bytes, NUL apart, above which a file is no text
 
 
@@ -37,6 +40,7 @@ def read_tables(
     *,
     tz: str | Mapping[str, str] | None = None,
     year: int | None = None,
+    rules: RuleSet | None = None,
     progress: Callable[[str], None] = lambda _path: None,
 ) -> Tables:
     """Read files and folders into tables.
@@ -45,6 +49,7 @@ def read_tables(
         paths: Files and folders.
         tz: IANA zone of local times, or a mapping of source glob to zone.
         year: Year of the first year-less time.
+        rules: The rules to read with; None for those that come with crashlens.
         progress: Called with the path of each file before it is read.
 
     Raises:
@@ -64,7 +69,7 @@ def read_tables(
         if isinstance(entry, LeftOut):
             rows.append(_left_out(source_id, entry))
             continue
-        writer = TableWriter(source_id, ReadOptions(_zone_for(entry.path, zones), year), table_schemas())
+        writer = TableWriter(source_id, ReadOptions(_zone_for(entry.path, zones), year, rules), table_schemas())
         rows.append(_read_member(entry, writer))
         for name, parts in writer.frames.items():
             frames.setdefault(name, []).extend(parts)
@@ -72,7 +77,7 @@ def read_tables(
         raise _unused_zone(sorted(unused), zones, [str(row["path"]) for row in rows])
     schemas = table_schemas()
     tables = {name: pl.concat(frames[name]) if name in frames else schemas[name].empty() for name in Tables.names()}
-    return Tables(**(tables | {"sources": schemas["sources"].frame(rows)}))
+    return Tables(**join_rotated(tables | {"sources": schemas["sources"].frame(rows)}))
 
 
 def _read_member(member: Member, out: TableWriter) -> dict[str, object]:
@@ -109,7 +114,9 @@ def _read_member(member: Member, out: TableWriter) -> dict[str, object]:
         "lines_matched": out.matched,
         "lines_error_like": out.error_like,
         "error_lines": out.error_lines,
-        "rules_digest": shipped_rules().digest,
+        "error_templates": out.error_templates,
+        "lines_harmless": out.harmless,
+        "rules_digest": out.options.rule_set.digest,
     }
 
 
@@ -134,7 +141,12 @@ def _verdict(member: Member, kind: str | None, head: bytes, chosen: Format | Non
         return "not_read", f"It is {kind}, which is not read."
     if is_own_output(head):
         return "skipped", "It was written by crashlens: its own output is not evidence."
-    if _is_binary(head):
+    if is_rule_file(head):
+        return "skipped", "It is a rule file: its examples are not evidence."
+    bytes_read = chosen is not None and chosen.reads == "bytes"
+    if _PICKLE.match(head) and not bytes_read:
+        return "not_read", "It is a Python pickle (never loaded), which is not read."
+    if _is_binary(head) and not bytes_read:
         return "not_read", "It is no text and no known format."
     if chosen is None:
         return "not_read", " ".join(["No format was recognised.", *member.head_notices[:1]])
@@ -185,6 +197,6 @@ def _left_out(source_id: int, entry: LeftOut) -> dict[str, object]:
     return {
         "source_id": source_id,
         "path": mask_secrets(entry.path),
-        "state": "skipped",
+        "state": entry.state,
         "notices": [f"It was left out: {entry.why}."],
     }

@@ -7,10 +7,12 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 
 from crashlens.sources.format import Format
-from crashlens.sources.parsers import nvidia_smi_csv, sampler_csv
-from crashlens.sources.parsers.text_log import JOB_LOG, KERNEL_LOG, TEXT_LOG
+from crashlens.sources.parsers import flight_recorder, nvidia_bug_report, nvidia_smi_csv, sampler_csv
+from crashlens.sources.parsers.text_log import CRI_LOG, DOCKER_LOG, JOB_LOG, JOURNAL_LOG, JSON_LOG, KERNEL_LOG, TEXT_LOG
 
-SHIPPED: tuple[Format, ...] = (nvidia_smi_csv.FORMAT, sampler_csv.FORMAT, KERNEL_LOG, JOB_LOG, TEXT_LOG)
+_TABLES: tuple[Format, ...] = (nvidia_smi_csv.FORMAT, sampler_csv.FORMAT)
+_LOGS: tuple[Format, ...] = (DOCKER_LOG, CRI_LOG, JOURNAL_LOG, JSON_LOG, KERNEL_LOG, JOB_LOG, TEXT_LOG)
+SHIPPED: tuple[Format, ...] = (flight_recorder.FORMAT, nvidia_bug_report.bug_report(_TABLES), *_TABLES, *_LOGS)
 
 
 @lru_cache(maxsize=1)

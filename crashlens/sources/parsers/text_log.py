@@ -4,19 +4,20 @@
 The difference is only a name in `sources`: every line is read the same way, because people paste both into one file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import cast
 
 import polars as pl
 
-from crashlens.rules.load import shipped_rules
 from crashlens.rules.model import Rule
 from crashlens.scan.envelope import peel, strip_unprinted
 from crashlens.scan.member import Member
-from crashlens.scan.records import Hit, RecordReader
+from crashlens.scan.normalise import normalised, wrapping_of
+from crashlens.scan.records import Hit, LineCounts, RecordReader
 from crashlens.schemas import CLOCKS, GPUS
 from crashlens.sources.event_rows import RowBuilder
 from crashlens.sources.format import Format
+from crashlens.sources.path_ranks import ranks_of_path
 from crashlens.sources.writer import TableWriter
 
 SNIFFED_LINES = 400
@@ -33,6 +34,9 @@ def sniff_kernel(head: bytes) -> float:
     lines = _lines(head)
     if not lines:
         return 0.0
+    wrapping = wrapping_of(head)
+    if wrapping is not None and wrapping.name == "reltime":
+        return 0.9
     hits = sum(
         peeled.component == "kernel" or (peeled.host is not None and bool(peeled.stamps)) for peeled in map(peel, lines)
     )
@@ -56,29 +60,51 @@ def sniff_text(head: bytes) -> float:
 
 def parse(member: Member, out: TableWriter) -> None:
     """Write one event per record, one step per step line, with clocks and GPUs as the lines name them."""
-    reader = RecordReader(shipped_rules())
-    builder = RowBuilder(out.source_id, out.options)
+    reader = RecordReader(out.options.rule_set)
+    named = ranks_of_path(member.path)
+    builder = RowBuilder(out.source_id, out.options, path_rank=named.rank, path_local_rank=named.local_rank)
     kept: dict[str, int] = {}
     dropped: dict[str, int] = {}
     rows: dict[str, list[dict[str, object]]] = {"events": [], "steps": [], "stamps": builder.stamps}
-    for hit in _counted(reader.read(member.blocks()), kept, dropped):
+    blocks = normalised(member.blocks(), member.head(), out.notice)
+    for hit in _counted(reader.read(blocks), kept, dropped):
         if isinstance(hit.rule, Rule):
-            rows["events"].append(builder.event(hit))
+            row = builder.event(hit)
+            if not builder.joins(hit, row):
+                rows["events"].append(row)
         elif (row := builder.step(hit)) is not None:
             rows["steps"].append(row)
         if max(map(len, rows.values())) >= ROWS_PER_FRAME:
             _flush(out, rows)
+            builder.joined.clear()  # a row that was handed over takes no further records
     _flush(out, rows)
     for rule_id, number in dropped.items():
         out.notice(f"{number:,} more records of {rule_id} were counted and not kept.")
     if reader.counts.dropped:
         out.notice(f"{reader.counts.dropped:,} more records stand in lines that hold very many; they were not kept.")
     _write_clocks(builder, out)
-    out.matched = reader.counts.matched
-    out.error_like = reader.counts.error_like
-    out.error_lines = reader.counts.error_lines
+    write_counts(reader.counts, out)
     if not reader.counts.matched:
         out.notice("No rule matched a line of it.")
+
+
+def write_counts(counts: LineCounts, out: TableWriter) -> None:
+    """Say of a source what became of its lines, those among them that no rule knows."""
+    out.matched = counts.matched
+    out.error_like = counts.error_like
+    out.error_lines = counts.error_lines
+    out.harmless = counts.harmless
+    out.error_templates = [
+        {"template": one.text, "lines": one.lines, "first_line": one.first_line}
+        for one in counts.templates.most_frequent()
+    ]
+    if counts.unjudged:
+        out.notice(f"{counts.unjudged:,} more lines with an error word were counted and not looked at one by one.")
+    if counts.templates.beyond:
+        out.notice(
+            f"{counts.templates.beyond:,} more lines with an error word say something else each; "
+            f"they are counted and not listed."
+        )
 
 
 def _counted(hits: Iterator[Hit], kept: dict[str, int], dropped: dict[str, int]) -> Iterator[Hit]:
@@ -180,6 +206,26 @@ def _lines(head: bytes) -> list[str]:
     return [line for line in text.replace("\r", "\n").split("\n")[:SNIFFED_LINES] if line.strip("\x00 \t")]
 
 
+def _sniff_wrapped(*names: str) -> Callable[[bytes], float]:
+    def sniff(head: bytes) -> float:
+        """How surely `head` is of one of these envelopes, 0 to 1: the share of its lines that have its shape."""
+        wrapping = wrapping_of(head)
+        return 0.95 if wrapping is not None and wrapping.name in names else 0.0
+
+    return sniff
+
+
+_TABLES = ("events", "steps", "clocks", "gpus", "stamps")
+DOCKER_LOG = Format("docker_log", "log of the docker json-file driver", _sniff_wrapped("docker_json"), parse, _TABLES)
+CRI_LOG = Format("cri_log", "log of a container runtime (CRI)", _sniff_wrapped("cri"), parse, _TABLES)
+JOURNAL_LOG = Format(
+    "journal_log",
+    "export of the systemd journal",
+    _sniff_wrapped("journal_json", "journal_export"),
+    parse,
+    _TABLES,
+)
+JSON_LOG = Format("json_log", "log with one JSON object per line", _sniff_wrapped("json_lines"), parse, _TABLES)
 KERNEL_LOG = Format("kernel_log", "kernel log or syslog", sniff_kernel, parse, ("events", "clocks", "gpus", "stamps"))
 JOB_LOG = Format("job_log", "job log", sniff_job, parse, ("events", "steps", "clocks", "gpus", "stamps"))
 TEXT_LOG = Format("text", "text of no known kind", sniff_text, parse, ("events", "steps", "clocks", "gpus", "stamps"))
