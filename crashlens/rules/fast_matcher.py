@@ -82,13 +82,13 @@ class HyperscanMatcher:
         wide = [widened(pattern) for pattern in patterns]
         self._plain = [[_quoted(word.encode()) for word in words] for words in literals]
         chosen = [
-            words if one is None or one.searched is None else [one.searched]
+            words if one is None or not one.searched else list(one.searched)
             for words, one in zip(self._plain, wide, strict=True)
         ]
         self._search = _Search(chosen, self._plain)
         # Where a stretch or a literal is searched, the whole wider pattern is asked before the line is taken apart.
         self._asked = {
-            n: _Asked(one.whole) for n, one in enumerate(wide) if one is not None and one.searched != one.whole
+            n: _Asked(one.whole) for n, one in enumerate(wide) if one is not None and one.searched != (one.whole,)
         }
 
     def candidates(self, block: bytes) -> Iterator[Candidate]:

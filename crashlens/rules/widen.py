@@ -2,10 +2,10 @@ r"""A pattern to a wider one that a byte engine can search: what must stand in e
 
 A pattern is written for the message behind the envelopes, as text; the engine sees whole lines, as UTF-8 bytes. So
 every condition on the place (`^`, `\b`, look-arounds) is dropped, a class that holds characters beyond ASCII takes any
-such byte, and counts count bytes. Of a pattern with gaps (`.*`) only the stretch with the longest fixed text is kept:
-a search that waits behind a common word for the rest of each line is slow. Ends that need not be there are cut, so that
-one record is reported once and not once per digit of its last number. A wider pattern fires on more lines; the pattern
-itself decides on each of them.
+such byte, and counts count bytes. Where rare words stand in every match, those alone are searched; else the stretch
+without gaps (`.*`) that has the longest fixed text: a search that waits behind a common word for the rest of each line
+is slow. Ends that need not be there are cut, so that one record is reported once and not once per digit of its last
+number. A wider pattern fires on more lines; the pattern itself decides on each of them.
 """
 
 import re
@@ -19,7 +19,10 @@ _sre: Any = getattr(re, "_parser")  # noqa: B009 - it has no public name, and th
 MOST_COPIES = 12  # a count beyond this is searched as "this many or more"
 LONGEST_WORD = 3  # any characters beyond this number are a gap
 CHARACTER_BYTES = 4  # of one character beyond ASCII in UTF-8, at most
+RARE_WORD = 7  # bytes of a text that is rare enough to be searched as it is, which is fastest
+MOST_WORDS = 24  # texts of one rule; an engine slows down with their number
 LEAST_FIXED = 5  # bytes in a row that must be literal in a stretch, as in a literal of a rule
+LEAST_FIXED_WHOLE = 4  # the same where the stretch is the whole pattern, which says more
 LEAST_WORDS = 7  # bytes of the words around gaps together: a pattern with less is searched by the literals of its rule
 _ASCII = frozenset(range(128)) - {10}
 _GAP = frozenset(map(ord, " aA0"))  # a class that holds all these takes whole phrases
@@ -85,11 +88,12 @@ class Wide:
     """The wider forms of one pattern; none of them matches a LF.
 
     Attributes:
-        searched: What is searched in blocks, or None where the literals of the rule are better for that.
-        whole: The whole wider pattern: it decides on single lines, where `searched` is only a stretch of it.
+        searched: What is searched in blocks: each line that the pattern matches has a match of one of them. Empty
+            where the literals of the rule are better for that.
+        whole: The whole wider pattern: it decides on single lines, where `searched` is less than that.
     """
 
-    searched: str | None
+    searched: tuple[str, ...]
     whole: str
 
 
@@ -100,14 +104,38 @@ def widened(pattern: str) -> Wide | None:
     """
     try:
         parsed = _sre.parse(pattern)
-        node = _of(parsed, parsed.state.flags)
+        node = _trimmed(_of(parsed, parsed.state.flags))
     except (KeyError, ValueError, RecursionError, re.error):
         return None
+    whole = _written(node, most_copies=None)
+    words = _words(node)
+    if min(map(len, words), default=0) >= RARE_WORD:
+        return Wide(tuple(_written(_Bytes(word), most_copies=None) for word in words), whole)
     best = _best(node)
-    if _fixed(best) < LEAST_FIXED:
+    if _fixed(best) < (LEAST_FIXED if _holds_gap(node) else LEAST_FIXED_WHOLE):
         best = node if sum(_fixed_words(node)) >= LEAST_WORDS else _EMPTY
-    searched = None if _is_empty(best) else _written(_trimmed(best), most_copies=MOST_COPIES)
-    return Wide(searched, _written(_trimmed(node), most_copies=None))
+    return Wide(() if _is_empty(best) else (_written(_trimmed(best), most_copies=MOST_COPIES),), whole)
+
+
+def _words(node: _Node) -> tuple[bytes, ...]:
+    """Texts of which one stands in everything `node` matches, the shortest of them as long as can be."""
+    if isinstance(node, _Bytes):
+        return (node.data,)
+    if isinstance(node, _Repeat):
+        return _words(node.part) if node.least else ()
+    if isinstance(node, _Any):
+        each = [_words(branch) for branch in node.branches]
+        words = tuple(dict.fromkeys(word for words in each for word in words))
+        return words if all(each) and len(words) <= MOST_WORDS else ()
+    best: tuple[bytes, ...] = ()
+    run = b""
+    for part in (*node.parts, _ANYTHING) if isinstance(node, _All) else ():
+        if isinstance(part, _Bytes):
+            run += part.data
+            continue
+        best = max(best, (run,), _words(part), key=lambda words: min(map(len, words), default=0))
+        run = b""
+    return best
 
 
 def _trimmed(node: _Node) -> _Node:
