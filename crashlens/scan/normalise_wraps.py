@@ -13,7 +13,8 @@ from crashlens.scan.envelope import peel, strip_unprinted
 from crashlens.scan.line_writer import LineWriter, as_they_are
 from crashlens.scan.member import Block
 
-LEAST_WIDTH = 60
+LEAST_WIDTH, MOST_WIDTH = 60, 500  # of a terminal
+MOST_JOINED = 16 * 1024  # characters of one joined text
 LEAST_WRAPPED = 3  # lines of exactly the width
 MOST_PIECES = 64
 MOST_PASTED = 4 * 1024 * 1024  # bytes of a paste; what is longer was written by a program
@@ -42,7 +43,7 @@ def _width(lines: list[bytes]) -> int | None:
     widths = Counter(map(len, texts))
     long = {width: count for width, count in widths.items() if width >= LEAST_WIDTH}
     width = next((one for one in sorted(long, reverse=True) if long[one] >= LEAST_WRAPPED), None)
-    if width is None:
+    if width is None or width > MOST_WIDTH:
         return None
     beyond = sum(count for one, count in long.items() if one > width)
     if beyond > max(1, long[width] // 20) or 3 * long[width] < sum(long.values()):
@@ -72,7 +73,8 @@ class _Joiner:
         out = LineWriter(block)
         for number, line in as_they_are(block):
             text = _clean(line)
-            if self.chain and (len(self.chain) == MOST_PIECES or not self._goes_on(self.chain[-1][2], text)):
+            full = len(self.chain) == MOST_PIECES or sum(len(one) for _, _, one in self.chain) > MOST_JOINED
+            if self.chain and (full or not self._goes_on(self.chain[-1][2], text)):
                 self._flush(out)
             self.chain.append((number, line, text))
         self._flush(out)  # a record across two blocks of a paste is not worth holding one back

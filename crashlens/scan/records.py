@@ -37,7 +37,7 @@ _GLUED = re.compile(
 )
 # What stands in front of the first may be an envelope of it; a second one begins a record of its own.
 _NCCL_AGAIN = re.compile(
-    r"(?P<host>[A-Za-z0-9][\w.-]{0,80}):\d{1,10}:\d{1,10} \[-?\d{1,4}\] "
+    r"(?<![\w.-])(?P<host>[A-Za-z0-9][\w.-]{0,80}):\d{1,10}:\d{1,10} \[-?\d{1,4}\] "
     r"(?=(?:[\w/.]{1,80}:\d{1,6} )?NCCL (?:INFO|WARN) )"
 )
 
