@@ -175,16 +175,20 @@ class RecordReader:
             lambda peeled: self._judged(
                 [hit for item in items for hit in _matches(item, peeled, number, peeled.message)], number, peeled
             ),
+            _is_fallback,
         )
         self._rejoined = {(hit.rule.id, covered) for hit in found for covered in range(hit.line, hit.line_end + 1)}
+        self.counts.matched += len({covered for _, covered in self._rejoined})
         self._open += [_Open(hit, record) for hit in found if (record := _record_of(hit.rule)) is not None]
         return list(self._numbered(hit for hit in found if _record_of(hit.rule) is None))
 
     def _counted(
         self, line: int, text: tuple[str, str], items: tuple[Rule | StepLine, ...] = (), *, error: bool = False
     ) -> list[Hit]:
-        self._fed = any(covered == line for _, covered in self._rejoined)
+        self._fed = False
         found = list(self._line(line, text, items))
+        if any(covered == line for _, covered in self._rejoined):
+            return found  # it was counted with the joined lines
         opened = any(item.hit.line == line for item in self._open)
         if found or opened or (error and self._fed):
             self.counts.matched += 1
