@@ -111,6 +111,8 @@ def _only_fallout(record: LogRecord) -> bool:
 
 
 def _tell(telling: _Telling, record: LogRecord) -> Told | None:
+    if "handled" in record.fields and record.rule_id != "cuda.out_of_memory":
+        return None  # whoever wrote the line says that it went on; of refused memory the steps after it decide
     scene, aftermath = telling.scene, telling.aftermath
     row = record_cause(record.rule_id, record.fields)
     if row is not None:
