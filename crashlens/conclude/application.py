@@ -111,6 +111,8 @@ def _only_fallout(record: LogRecord) -> bool:
 
 
 def _tell(telling: _Telling, record: LogRecord) -> Told | None:
+    if "handled" in record.fields and record.rule_id != "cuda.out_of_memory":
+        return None  # whoever wrote the line says that it went on; of refused memory the steps after it decide
     scene, aftermath = telling.scene, telling.aftermath
     code = {} if record.exit_code is None else {"exit_code": str(record.exit_code)}
     row = record_cause(record.rule_id, {**record.fields, **code})
