@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any, TypeVar, cast
 
 from crashlens.errors import DataFileError
-from crashlens.rules.model import Record, Rule, RuleCheck, RuleSet, Sequence, SequenceStep, Severity, StepLine
+from crashlens.rules.model import Metric, Record, Rule, RuleCheck, RuleSet, Sequence, SequenceStep, Severity, StepLine
 
 _TEXT, _LIST = str, list
 _SHAPES: dict[str, tuple[dict[str, type], dict[str, type]]] = {
@@ -21,7 +21,7 @@ _SHAPES: dict[str, tuple[dict[str, type], dict[str, type]]] = {
         },
         {
             "added": object, "replaces": _LIST, "time": dict, "record": dict, "fallback": bool,
-            "false_positives": _LIST, "next_checks": _LIST, "captures": _LIST,
+            "false_positives": _LIST, "next_checks": _LIST, "captures": _LIST, "metrics": dict,
         },
     ),
     "step_line": (
@@ -187,8 +187,16 @@ def _rule(row: dict[str, Any], place: str) -> Rule:
         matches=_texts(row, "matches"),
         rejects=_texts(row, "rejects"),
         replaces=_texts(row, "replaces"),
+        metrics=_metrics(row.get("metrics", {})),
         place=place,
     )
+
+
+def _metrics(table: dict[str, Any]) -> dict[str, Metric]:
+    """Captures to what they measure: `capture = { name, unit, factor }`; the factor is 1 where none is given."""
+    return {
+        capture: Metric(cell["name"], cell["unit"], float(cell.get("factor", 1.0))) for capture, cell in table.items()
+    }
 
 
 def _record(record: dict[str, Any]) -> Record:
@@ -262,6 +270,12 @@ def _cross_faults(rules: list[Rule], step_lines: list[StepLine], sequences: list
         for item in (*rules, *step_lines)
         for example in item.matches
         if not any(literal in example for literal in item.literals)
+    ]
+    faults += [
+        f"{rule.place}: {rule.id}: metrics names {capture!r}, which nothing captures"
+        for rule in rules
+        for capture in rule.metrics
+        if not any(capture in pattern.groupindex for pattern in (rule.pattern, *rule.captures))
     ]
     faults += [f"{item.place}: {item.id}: it has no example" for item in (*rules, *step_lines) if not item.matches]
     return faults

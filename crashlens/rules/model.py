@@ -36,6 +36,15 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
+class Metric:
+    """What one capture of a rule measures: its name among the metrics, its unit, and the factor to that unit."""
+
+    name: str
+    unit: str
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """What one record says.
 
@@ -61,6 +70,7 @@ class Rule:
         matches: Lines it must match.
         rejects: Lines it must not match.
         replaces: Earlier ids.
+        metrics: Captures that are measurements: each becomes a row of `metrics` too.
         place: `file:line` of its table, for messages.
     """
 
@@ -85,6 +95,7 @@ class Rule:
     matches: tuple[str, ...]
     rejects: tuple[str, ...]
     replaces: tuple[str, ...]
+    metrics: Mapping[str, Metric]
     place: str
 
 

@@ -140,8 +140,8 @@ class RecordReader:
             begun = [hit for item in items for hit in _matches(item, peeled, line, shown)]
             ended = self._feed_open(line, peeled, shown)
             opening = [_Open(hit, record) for hit in begun if (record := _record_of(hit.rule)) is not None]
-            whole = [hit for hit in begun if _record_of(hit.rule) is None]
             claimed = any(not _is_fallback(hit) for hit in begun)
+            whole = [hit for hit in begun if _record_of(hit.rule) is None and not (claimed and _is_fallback(hit))]
             self._open += opening
             for hit in (*whole, *(hit for hit in ended if not (claimed and _is_fallback(hit)))):
                 if n == MOST_RECORDS_PER_LINE:

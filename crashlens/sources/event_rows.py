@@ -19,9 +19,11 @@ from crashlens.timebase import find_zone, from_us, local_to_utc_us, to_us
 
 LONGEST_TEXT = 4000  # characters of a record that are kept; what was cut is said
 _BEST: tuple[StampKind, ...] = ("utc", "local", "local_no_year", "monotonic")
+_WHOLE_UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LONG = ("seq", "timeout_ms", "ran_ms")
 _SHORT = ("xid", "exit_code")
-_OWN_COLUMNS = {*_LONG, *_SHORT, "rank", "local_rank", "pid", "host", "process_group"}
+_JOB = ("job_id", "job_step_id")
+_OWN_COLUMNS = {*_LONG, *_SHORT, *_JOB, "rank", "local_rank", "pid", "host", "process_group"}
 _STEP_VALUES = ("step_time_s", "tokens_per_s", "samples_per_s", "mfu_ratio", "loss")
 
 
@@ -41,10 +43,10 @@ class ClockUse:
 
 @dataclass
 class GpuSeen:
-    """A GPU that records of one source name by its PCI address."""
+    """A GPU that records of one source name by its PCI address, or by its UUID alone."""
 
     gpu_key: str
-    pci_bus_id: str
+    pci_bus_id: str | None
     gpu_uuid: str | None = None
     host: str | None = None
     cuda_ordinal: int | None = None
@@ -94,6 +96,8 @@ class RowBuilder:
         }
         row |= {name: _integer(groups.get(name)) for name in _LONG}
         row |= {name: _short(groups.get(name)) for name in _SHORT}
+        row |= {name: groups.get(name) for name in _JOB}
+        row["host"] = groups.get("host", row["host"])  # the machine that the record is about, not the one that wrote it
         pid = _integer(groups.get("pid"))
         if pid is not None or "pid" in groups:
             row["pid"] = pid
@@ -108,6 +112,18 @@ class RowBuilder:
         if rank is not None:
             row["rank"] = rank
         return row
+
+    def metrics(self, hit: Hit) -> list[dict[str, object]]:
+        """The rows of `metrics` for a record of a rule whose captures are measurements; what is no number is left out."""
+        if not isinstance(hit.rule, Rule) or not hit.rule.metrics:
+            return []
+        common = self._common(hit.line, hit.peeled)
+        labels = [{"key": key, "value": hit.groups[key]} for key in ("engine", "rank") if key in hit.groups]
+        return [
+            common | {"name": metric.name, "labels": labels, "value": value * metric.factor, "unit": metric.unit}
+            for capture, metric in hit.rule.metrics.items()
+            if (value := _number(hit.groups.get(capture))) is not None
+        ]
 
     def step(self, hit: Hit) -> dict[str, object] | None:
         """The row of `steps` for a step line, or None where it holds no measurement."""
@@ -164,9 +180,10 @@ class RowBuilder:
 
     def _gpu(self, groups: dict[str, str], peeled: Peeled) -> str | None:
         pci_bus_id = normal_pci(groups.get("pci_bus_id")) or _nccl_pci(groups.get("nccl_bus_id"))
-        if pci_bus_id is None:
+        named = pci_bus_id or (_WHOLE_UUID.fullmatch(groups.get("gpu_uuid", "")) and groups["gpu_uuid"])
+        if not named:
             return None
-        gpu_key = f"s{self.source_id}:{(peeled.host or '') + '/' if peeled.host else ''}{pci_bus_id}"
+        gpu_key = f"s{self.source_id}:{(peeled.host or '') + '/' if peeled.host else ''}{named}"
         seen = self.gpus.setdefault(gpu_key, GpuSeen(gpu_key, pci_bus_id, host=peeled.host))
         seen.gpu_uuid = groups.get("gpu_uuid") or seen.gpu_uuid
         seen.cuda_ordinal = _short(groups.get("cuda_ordinal")) if "nccl_bus_id" in groups else seen.cuda_ordinal

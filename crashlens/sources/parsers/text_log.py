@@ -59,8 +59,8 @@ def parse(member: Member, out: TableWriter) -> None:
     builder = RowBuilder(out.source_id, out.options)
     kept: dict[str, int] = {}
     dropped: dict[str, int] = {}
-    rows: dict[str, list[dict[str, object]]] = {"events": [], "steps": [], "stamps": builder.stamps}
-    for hit in _counted(reader.read(member.blocks()), kept, dropped):
+    rows: dict[str, list[dict[str, object]]] = {"events": [], "steps": [], "metrics": [], "stamps": builder.stamps}
+    for hit in _counted(_measured(reader.read(member.blocks()), builder, rows["metrics"]), kept, dropped):
         if isinstance(hit.rule, Rule):
             rows["events"].append(builder.event(hit))
         elif (row := builder.step(hit)) is not None:
@@ -78,6 +78,13 @@ def parse(member: Member, out: TableWriter) -> None:
     out.error_lines = reader.counts.error_lines
     if not reader.counts.matched:
         out.notice("No rule matched a line of it.")
+
+
+def _measured(hits: Iterator[Hit], builder: RowBuilder, metrics: list[dict[str, object]]) -> Iterator[Hit]:
+    """Take what the records measure, those among them that are too many to be kept as events."""
+    for hit in hits:
+        metrics.extend(builder.metrics(hit))
+        yield hit
 
 
 def _counted(hits: Iterator[Hit], kept: dict[str, int], dropped: dict[str, int]) -> Iterator[Hit]:
@@ -158,6 +165,6 @@ def _lines(head: bytes) -> list[str]:
     return [line for line in text.replace("\r", "\n").split("\n")[:SNIFFED_LINES] if line.strip("\x00 \t")]
 
 
-KERNEL_LOG = Format("kernel_log", "kernel log or syslog", sniff_kernel, parse, ("events", "clocks", "gpus", "stamps"))
-JOB_LOG = Format("job_log", "job log", sniff_job, parse, ("events", "steps", "clocks", "gpus", "stamps"))
-TEXT_LOG = Format("text", "text of no known kind", sniff_text, parse, ("events", "steps", "clocks", "gpus", "stamps"))
+KERNEL_LOG = Format("kernel_log", "kernel log or syslog", sniff_kernel, parse, ("events", "metrics", "clocks", "gpus", "stamps"))
+JOB_LOG = Format("job_log", "job log", sniff_job, parse, ("events", "steps", "metrics", "clocks", "gpus", "stamps"))
+TEXT_LOG = Format("text", "text of no known kind", sniff_text, parse, ("events", "steps", "metrics", "clocks", "gpus", "stamps"))
