@@ -10,8 +10,13 @@ from crashlens.catalog.phrases import in_language
 from crashlens.conclude.application import conclude_application
 from crashlens.conclude.clocks_power import conclude_clocks_power
 from crashlens.conclude.collective import Hang, attach, causal_relation, concerns, conclude_hang, find_hangs
+from crashlens.conclude.container import conclude_container
+from crashlens.conclude.endings import conclude_endings
 from crashlens.conclude.gpu_records import GpuCase, conclude_gpu_case, find_gpu_cases, independent_incidents
+from crashlens.conclude.runtime import conclude_runtime
 from crashlens.conclude.scene import Scene, build_scene
+from crashlens.conclude.scheduler import conclude_scheduler
+from crashlens.conclude.serving import conclude_serving
 from crashlens.conclude.wording import clock_text, compose, listed, say
 from crashlens.findings import MOST_FINDINGS, Finding, Place
 from crashlens.rules.model import RuleSet
@@ -44,9 +49,13 @@ def conclude(tables: Tables, rule_set: RuleSet, *, uncut: Tables, lang: str) -> 
     hangs = find_hangs(scene)
     cases = find_gpu_cases(scene)
     told = [(case, conclude_gpu_case(scene, case)) for case in cases]
-    application = conclude_application(scene, {r.place for case in cases for r in case.records})
+    around = [*conclude_scheduler(scene), *conclude_runtime(scene), *conclude_container(scene), *conclude_serving(scene)]
+    taken = {r.place for case in cases for r in case.records} | {e.place for f in around for e in f.evidence}
+    application = conclude_application(scene, taken)
     findings, weights = _joined(scene, hangs, told, application)
+    findings += around
     findings += conclude_clocks_power(scene)
+    findings += conclude_endings(scene, findings)
     several = independent_incidents(scene, cases)
     findings += [several] if several is not None else []
     if not findings:

@@ -90,7 +90,8 @@ def _tell(scene: Scene, record: LogRecord) -> Told | None:
         case "elastic.worker_failed":
             return _exit(scene, record)
         case _:
-            row = record_cause(record.rule_id, record.fields)
+            code = {} if record.exit_code is None else {"exit_code": str(record.exit_code)}
+            row = record_cause(record.rule_id, {**record.fields, **code})
             return None if row is None else Told(row.story, row.cause, row.verdict, _captures(scene, record))
 
 
@@ -106,7 +107,8 @@ class _Captures(dict[str, object]):
 
 
 def _captures(scene: Scene, record: LogRecord) -> dict[str, object]:
-    columns = {"host": record.host, "pid": record.pid, "rank": record.rank, "exit_code": record.exit_code}
+    columns = {"host": record.host, "pid": record.pid, "rank": record.rank, "exit_code": record.exit_code,
+               "job_id": record.job_id}  # fmt: skip
     known: dict[str, object] = {
         **record.fields,
         **{name: value for name, value in columns.items() if value is not None},

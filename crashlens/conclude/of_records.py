@@ -1,0 +1,74 @@
+"""A finding that rests on log records: the one that is named first, and in which role the others stand beside it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from crashlens.analysis.records import LogRecord
+from crashlens.conclude.scene import Part, Scene, evidence_list, hosts_of, used, window_of
+from crashlens.conclude.wording import compose, number_ranges, say
+from crashlens.findings import Finding, Role, Verdict
+
+
+class Captures(dict[str, object]):
+    """What a record says, for a template; what it does not say is worded as unknown."""
+
+    def __init__(self, known: Mapping[str, object], unknown: str) -> None:
+        super().__init__(known)
+        self._unknown = unknown
+
+    def __missing__(self, _key: str) -> object:
+        return self._unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How records are read: the story that words them, the cause, the verdict, and what fills the story in.
+
+    Attributes:
+        story: `[story.NAME]` of the wording files.
+        cause: Cause id.
+        verdict: Verdict.
+        values: What the placeholders of the story stand for, beside the captures of the first record.
+        thresholds: Names of the thresholds that were used.
+        first_named: Whether the finding may name its first record as the first event.
+    """
+
+    story: str
+    cause: str
+    verdict: Verdict
+    values: Mapping[str, object] = field(default_factory=dict[str, object])
+    thresholds: tuple[str, ...] = ()
+    first_named: bool = True
+
+
+def finding_of(scene: Scene, reading: Reading, first: LogRecord, others: Iterable[tuple[LogRecord, Role]]) -> Finding:
+    """The finding on `first`; each of `others` stands in its role beside it."""
+    beside = [(record, role) for record, role in others if record is not first]
+    records = [first, *(record for record, _ in beside)]
+    own = [first, *(record for record, role in beside if role in {"first", "context"})]
+    ranks = sorted({record.rank for record in records if record.rank is not None})
+    unknown = say(scene.lang, "words", "unknown")
+    columns = {"host": first.host, "pid": first.pid, "exit_code": first.exit_code, "job_id": first.job_id}
+    known = {
+        **first.fields,
+        **{name: value for name, value in columns.items() if value is not None},
+        "at_time": scene.when(first),
+        "ranks": number_ranges(ranks) or unknown,
+        **reading.values,
+    }
+    return compose(
+        scene.lang, reading.story, reading.cause, reading.verdict, Captures(known, unknown),
+        first_event=first.place if reading.first_named else None,
+        evidence=evidence_list(scene, first, [Part(first, "first"), *(Part(*item) for item in beside)]),
+        window=window_of(own),
+        hosts=hosts_of(records),
+        devices=scene.devices([record.gpu_key for record in records]),
+        ranks=tuple(ranks),
+        rule_ids=tuple(dict.fromkeys(record.rule_id for record in records)),
+        thresholds=used(*reading.thresholds),
+    )  # fmt: skip
+
+
+def of_rules(records: Iterable[LogRecord], *rule_ids: str) -> list[LogRecord]:
+    """The records of these rules, in their order."""
+    return [record for record in records if record.rule_id in rule_ids]

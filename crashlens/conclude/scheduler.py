@@ -1,0 +1,106 @@
+"""What Slurm and Kubernetes say of host memory and of killed tasks: one finding per job, its teardown beside it.
+
+The kernel's own record of a kill names the process and the cgroup; where it stands for the same job, it is the finding
+and these lines say nothing more.
+"""
+
+from crashlens.analysis.records import LogRecord, sort_key
+from crashlens.conclude.of_records import Reading, finding_of, of_rules
+from crashlens.conclude.scene import Scene
+from crashlens.findings import Finding, Role
+
+_OOM_STATES = {"OUT_OF_MEMORY", "OUT_OF_ME+"}
+_TEARDOWN = ("slurm.step_aborted", "slurm.cancelled", "slurm.task_exit", "k8s.container_exit", "k8s.restarting")
+_CRASHES = {"Segmentation fault", "Bus error", "Aborted", "Illegal instruction", "Floating point exception"}
+
+
+def conclude_scheduler(scene: Scene) -> list[Finding]:
+    """Findings on memory limits, then on tasks that srun saw killed or crashed without one."""
+    records = sorted(scene.records, key=sort_key)
+    limits = [record for record in records if _at_limit(record)]
+    found = [_memory_limit(scene, records, own) for own in _by_job(limits) if not _kernel_says_it(scene, own)]
+    if limits:
+        return found
+    return [*found, *_tasks(scene, records)]
+
+
+def _at_limit(record: LogRecord) -> bool:
+    if record.rule_id == "slurm.task_exit":
+        return record.fields.get("what") == "Out Of Memory"
+    if record.rule_id == "slurm.job_state":
+        return bool({record.fields.get("state"), record.fields.get("shown_state")} & _OOM_STATES)
+    if record.rule_id == "k8s.oom_event":
+        return record.fields.get("full") == "Memory cgroup"
+    return record.rule_id in {"slurm.step_oom", "k8s.oom_killed"}
+
+
+def _by_job(records: list[LogRecord]) -> list[list[LogRecord]]:
+    """Records of one job; those that name none belong to the job of their source, where it names only one."""
+    of_source: dict[int, set[str]] = {}
+    for record in records:
+        if record.job_id is not None:
+            of_source.setdefault(record.source_id, set()).add(record.job_id)
+    jobs: dict[str, list[LogRecord]] = {}
+    for record in records:
+        known = of_source.get(record.source_id, set())
+        job = record.job_id or (next(iter(known)) if len(known) == 1 else f"source {record.source_id}")
+        jobs.setdefault(job, []).append(record)
+    return list(jobs.values())
+
+
+def _kernel_says_it(scene: Scene, own: list[LogRecord]) -> bool:
+    """Whether the kernel recorded a kill at a cgroup limit for this job, or for a process that these records name."""
+    kills = [r for r in scene.records if r.rule_id == "kernel.oom_kill" and "MEMCG" in r.fields.get("constraint", "")]
+    jobs = {f"job_{record.job_id}/" for record in own if record.job_id is not None}
+    pids = {record.pid for record in own if record.pid is not None}
+    return any(
+        any(job in f"{kill.fields.get('memcg', '')}/" for job in jobs) or (kill.pid is not None and kill.pid in pids)
+        for kill in kills
+    )
+
+
+def _memory_limit(scene: Scene, records: list[LogRecord], own: list[LogRecord]) -> Finding:
+    direct = [record for record in own if record.rule_id != "slurm.task_exit"]
+    first = (direct or own)[0]
+    reading = Reading(
+        "container_memory_limit" if first.rule_id.startswith("k8s.") else "step_memory_limit",
+        "host_memory.cgroup_oom",
+        "supported" if direct else "consistent",
+    )
+    sources = {record.source_id for record in own}
+    later = [r for r in of_rules(records, *_TEARDOWN) if r.source_id in sources and r not in own]
+    beside: list[tuple[LogRecord, Role]] = [
+        (record, "downstream" if record.rule_id == "slurm.task_exit" else "context") for record in own
+    ]
+    return finding_of(scene, reading, first, [*beside, *((record, "downstream") for record in later)])
+
+
+def _tasks(scene: Scene, records: list[LogRecord]) -> list[Finding]:
+    """Tasks that srun, and containers that the kubelet, saw end by a signal."""
+    killed = [
+        record
+        for record in of_rules(records, "slurm.task_exit", "k8s.container_exit", "vllm.worker_died")
+        if record.fields.get("what") == "Killed" or record.exit_code in {137, -9}
+    ]
+    crashed = [
+        record
+        for record in of_rules(records, "slurm.task_exit", "k8s.container_exit")
+        if record.fields.get("what") in _CRASHES or record.exit_code in {139, 135, 134}
+    ]
+    found: list[Finding] = []
+    if crashed:
+        beside = [(record, "context") for record in crashed[1:]]
+        found.append(finding_of(scene, Reading("task_crashed", "process.native_crash", "consistent"), crashed[0], beside))
+    if killed and not _kernel_killed(scene, killed):
+        reading = Reading("task_killed", "process.killed_sender_unknown", "supported")
+        found.append(finding_of(scene, reading, killed[0], [(record, "context") for record in killed[1:]]))
+    return found
+
+
+def _kernel_killed(scene: Scene, killed: list[LogRecord]) -> bool:
+    """Whether the kernel says that it killed a process on a host of these tasks, or on one that nothing names."""
+    hosts = {record.host for record in killed}
+    return any(
+        record.rule_id == "kernel.oom_kill" and (record.host in hosts or None in {record.host, *hosts})
+        for record in scene.records
+    )
