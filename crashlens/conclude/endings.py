@@ -50,4 +50,13 @@ def _story(record: LogRecord) -> str | None:
         return None
     if record.rule_id == "slurm.cancelled" and why.startswith("node failure"):
         return "node_lost"
+    if record.rule_id == "slurm.job_state":
+        state = record.fields.get("state") or record.fields.get("shown_state", "")
+        return "node_lost" if state.startswith("NODE_FA") else "cancelled" if _of_job(record, state) else None
     return next((story for story, rules in _STORIES if record.rule_id in rules), None)
+
+
+def _of_job(record: LogRecord, state: str) -> bool:
+    """Whether this is the state of a whole job that was cancelled, and not of one of its steps."""
+    step = record.text.strip().startswith(f"{record.job_id}.")
+    return state.startswith("CANCELLED") and not step

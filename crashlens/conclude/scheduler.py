@@ -82,6 +82,7 @@ def _tasks(scene: Scene, records: list[LogRecord]) -> list[Finding]:
         for record in of_rules(records, "slurm.task_exit", "k8s.container_exit", "vllm.worker_died")
         if record.fields.get("what") == "Killed" or record.exit_code in {137, -9}
     ]
+    killed += [record for record in of_rules(records, "slurm.job_state") if record.fields.get("signal") == "9"]
     crashed = [
         record
         for record in of_rules(records, "slurm.task_exit", "k8s.container_exit")

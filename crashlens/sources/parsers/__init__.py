@@ -7,10 +7,29 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 
 from crashlens.sources.format import Format
-from crashlens.sources.parsers import nvidia_smi_csv, sampler_csv
+from crashlens.sources.parsers import (
+    kubernetes_describe,
+    kubernetes_events,
+    kubernetes_status,
+    nvidia_smi_csv,
+    sampler_csv,
+    slurm_accounting,
+    slurm_show,
+)
 from crashlens.sources.parsers.text_log import JOB_LOG, KERNEL_LOG, TEXT_LOG
 
-SHIPPED: tuple[Format, ...] = (nvidia_smi_csv.FORMAT, sampler_csv.FORMAT, KERNEL_LOG, JOB_LOG, TEXT_LOG)
+SHIPPED: tuple[Format, ...] = (
+    nvidia_smi_csv.FORMAT,
+    sampler_csv.FORMAT,
+    slurm_accounting.FORMAT,
+    slurm_show.FORMAT,
+    kubernetes_events.FORMAT,
+    kubernetes_status.FORMAT,
+    kubernetes_describe.FORMAT,
+    KERNEL_LOG,
+    JOB_LOG,
+    TEXT_LOG,
+)
 
 
 @lru_cache(maxsize=1)
