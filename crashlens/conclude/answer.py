@@ -49,7 +49,12 @@ def conclude(tables: Tables, rule_set: RuleSet, *, uncut: Tables, lang: str) -> 
     hangs = find_hangs(scene)
     cases = find_gpu_cases(scene)
     told = [(case, conclude_gpu_case(scene, case)) for case in cases]
-    around = [*conclude_scheduler(scene), *conclude_runtime(scene), *conclude_container(scene), *conclude_serving(scene)]
+    around = [
+        *conclude_scheduler(scene),
+        *conclude_runtime(scene),
+        *conclude_container(scene),
+        *conclude_serving(scene),
+    ]
     taken = {r.place for case in cases for r in case.records} | {e.place for f in around for e in f.evidence}
     application = conclude_application(scene, taken)
     findings, weights = _joined(scene, hangs, told, application)

@@ -26,6 +26,8 @@ def conclude_runtime(scene: Scene) -> list[Finding]:
         None if conflict else _cpu_session(scene, records),
         _placement(scene, records),
         _driver_pair(scene, records),
+        _fabric_manager(scene, records),
+        _arena_growth(scene, records),
     ]
     return [finding for finding in found if finding is not None]
 
@@ -150,3 +152,41 @@ _PAIR_WORDS = {
     "cudaErrorSystemDriverMismatch",
     "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
 }
+_NOT_READY = {"system not yet initialized", "cudaErrorSystemNotReady", "CUDA_ERROR_SYSTEM_NOT_READY"}
+
+
+def _fabric_manager(scene: Scene, records: list[LogRecord]) -> Finding | None:
+    """CUDA error 802, or a Fabric Manager that refuses to start for its version; the refusal says more."""
+    refused = of_rules(records, "fabricmanager.version_mismatch")
+    not_ready = [r for r in of_rules(records, "cuda.compat_error") if r.fields.get("what") in _NOT_READY]
+    if not refused and not not_ready:
+        return None
+    reading = Reading(
+        "fabric_manager_version" if refused else "fabric_not_ready",
+        "fabric.fabric_manager",
+        "supported" if refused else "consistent",
+    )
+    first = (refused or not_ready)[0]
+    role: Role = "downstream" if refused else "context"
+    beside: list[tuple[LogRecord, Role]] = [(record, "context") for record in refused]
+    return finding_of(scene, reading, first, [*beside, *((record, role) for record in not_ready)])
+
+
+def _arena_growth(scene: Scene, records: list[LogRecord]) -> Finding | None:
+    """An arena that grew by one and the same size many times: nothing of it was used again in between."""
+    lines = of_rules(records, "ort.arena_extended")
+    for source_id in dict.fromkeys(record.source_id for record in lines):
+        own = [record for record in lines if record.source_id == source_id]
+        steps = [size for record in own if (size := _bytes(record, "extended_bytes", "extended"))]
+        totals = [size for record in own if (size := _bytes(record, "total_bytes", "total"))]
+        least = threshold("arena_equal_steps").value
+        if len(steps) < 2 or len(totals) < 2 or len(set(steps)) > 1 or totals[-1] < least * steps[-1]:
+            continue
+        values = {"step": f"{steps[-1] / 2**20:.0f}", "total": f"{totals[-1] / 2**30:.1f}"}
+        reading = Reading("arena_growth", "gpu_memory.arena_growth", "consistent", values, ("arena_equal_steps",))
+        return finding_of(scene, reading, own[0], [(record, "context") for record in own[1:]])
+    return None
+
+
+def _bytes(record: LogRecord, *names: str) -> int:
+    return next((int(record.fields[name]) for name in names if name in record.fields), 0)

@@ -1,14 +1,17 @@
-"""What Slurm and Kubernetes say of host memory and of killed tasks: one finding per job, its teardown beside it.
+"""What Slurm and Kubernetes say of host memory, killed tasks and GPUs taken away: one finding per job, its teardown beside it.
 
 The kernel's own record of a kill names the process and the cgroup; where it stands for the same job, it is the finding
 and these lines say nothing more.
 """
 
 from crashlens.analysis.records import LogRecord, sort_key
+from crashlens.catalog.xid_causes import cause_of
 from crashlens.conclude.of_records import Reading, finding_of, of_rules
 from crashlens.conclude.scene import Scene
+from crashlens.conclude.wording import listed
 from crashlens.findings import Finding, Role
 
+_HARDWARE = ("gpu_hardware.", "fabric.")
 _OOM_STATES = {"OUT_OF_MEMORY", "OUT_OF_ME+"}
 _TEARDOWN = ("slurm.step_aborted", "slurm.cancelled", "slurm.task_exit", "k8s.container_exit", "k8s.restarting")
 _CRASHES = {"Segmentation fault", "Bus error", "Aborted", "Illegal instruction", "Floating point exception"}
@@ -18,10 +21,34 @@ def conclude_scheduler(scene: Scene) -> list[Finding]:
     """Findings on memory limits, then on tasks that srun saw killed or crashed without one."""
     records = sorted(scene.records, key=sort_key)
     limits = [record for record in records if _at_limit(record)]
-    found = [_memory_limit(scene, records, own) for own in _by_job(limits) if not _kernel_says_it(scene, own)]
+    found = _plugin_xids(scene, records)
+    found += [_memory_limit(scene, records, own) for own in _by_job(limits) if not _kernel_says_it(scene, own)]
     if limits:
         return found
     return [*found, *_tasks(scene, records)]
+
+
+def _plugin_xids(scene: Scene, records: list[LogRecord]) -> list[Finding]:
+    """GPUs that a device plugin took away, where the kernel's own line for that Xid is not in the input.
+
+    Its line names no process, so that a number of a program's own faults decides nothing here.
+    """
+    known = {record.xid for record in records if record.topic == "gpu.xid"}
+    lines = [r for r in of_rules(records, "k8s.xid_unhealthy") if r.xid is not None and r.xid not in known]
+    rows = {r.xid: cause_of(r.xid, "kernel.xid", {}) for r in lines}
+    causes = {xid: row.cause for xid, row in rows.items() if row is not None and row.cause.startswith(_HARDWARE)}
+    found: list[Finding] = []
+    for cause in dict.fromkeys(causes.values()):
+        own = [record for record in lines if causes.get(record.xid) == cause]
+        reading = Reading("plugin_xid_hardware", cause, "consistent", {"xid": own[0].xid})
+        found.append(finding_of(scene, reading, own[0], [(record, "context") for record in own[1:]]))
+    rest = [record for record in lines if record.xid not in causes]
+    if rest:
+        numbers = listed(scene.lang, [str(xid) for xid in sorted({r.xid for r in rest if r.xid is not None})])
+        reading = Reading("plugin_xid", "unknown.insufficient_evidence", "undecided", {"xids": numbers})
+        beside = [*rest[1:], *of_rules(records, "k8s.device_unhealthy")]
+        found.append(finding_of(scene, reading, rest[0], [(record, "context") for record in beside]))
+    return found
 
 
 def _at_limit(record: LogRecord) -> bool:
@@ -91,7 +118,9 @@ def _tasks(scene: Scene, records: list[LogRecord]) -> list[Finding]:
     found: list[Finding] = []
     if crashed:
         beside = [(record, "context") for record in crashed[1:]]
-        found.append(finding_of(scene, Reading("task_crashed", "process.native_crash", "consistent"), crashed[0], beside))
+        found.append(
+            finding_of(scene, Reading("task_crashed", "process.native_crash", "consistent"), crashed[0], beside)
+        )
     if killed and not _kernel_killed(scene, killed):
         reading = Reading("task_killed", "process.killed_sender_unknown", "supported")
         found.append(finding_of(scene, reading, killed[0], [(record, "context") for record in killed[1:]]))

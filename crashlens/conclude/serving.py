@@ -106,8 +106,5 @@ def _reading(shares: LoadShares) -> Reading | None:
         return Reading("prefill_takes_steps", "serving.prefill_starvation", "undecided", values, names)
     if shares.waiting >= most:
         names = ("serving_share_of_lines", "kv_cache_full_ratio")
-        return Reading(
-            "requests_wait", "serving.request_queueing", "undecided", values, names, first_named=False
-        )
+        return Reading("requests_wait", "serving.request_queueing", "undecided", values, names, first_named=False)
     return None
-

@@ -18,7 +18,9 @@ _EVENT = re.compile(
     r" {2}(?P<type>Normal|Warning) {1,20}(?P<reason>[A-Z]\w{1,60}) {1,20}(?P<age>\S{1,20}(?: \(x\d{1,9} over \S{1,20}\))?)"
     r" {1,20}(?P<source>\S{1,80}(?:, \S{1,80})?) {1,20}(?P<message>\S.*)"
 )
-_NODE_CONDITION = re.compile(r" {2}(?P<condition>[A-Z]\w{2,60}) {1,30}(?P<value>True|False|Unknown) {1,30}(?P<rest>\S.*)")
+_NODE_CONDITION = re.compile(
+    r" {2}(?P<condition>[A-Z]\w{2,60}) {1,30}(?P<value>True|False|Unknown) {1,30}(?P<rest>\S.*)"
+)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _TIME = re.compile(r"\w{3}, (\d\d?) (\w{3}) (\d{4}) (\d\d:\d\d:\d\d) ([+-]\d{4})")
 _GOOD = {"Ready": "True"}  # of every other condition of a node, True is what is wrong
@@ -53,7 +55,11 @@ def sniff(head: bytes) -> float:
     if not re.match(r"Name: {2,}\S", text):
         return 0.0
     keys = {found["key"] for line in text.split("\n")[:400] if (found := _KEY.fullmatch(line)) and not found["indent"]}
-    return 0.95 if len(keys & {"Namespace", "Labels", "Annotations", "Containers", "Conditions", "Events", "Status"}) >= 2 else 0.0
+    return (
+        0.95
+        if len(keys & {"Namespace", "Labels", "Annotations", "Containers", "Conditions", "Events", "Status"}) >= 2
+        else 0.0
+    )
 
 
 def parse(member: Member, out: TableWriter) -> None:
@@ -169,5 +175,9 @@ def _stamp(text: str) -> str:
 
 
 FORMAT = Format(
-    "kubernetes_describe", "Kubernetes pod or node (describe)", sniff, parse, ("events", "inventory", "clocks", "stamps")
+    "kubernetes_describe",
+    "Kubernetes pod or node (describe)",
+    sniff,
+    parse,
+    ("events", "inventory", "clocks", "stamps"),
 )

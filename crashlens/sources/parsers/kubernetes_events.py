@@ -98,7 +98,9 @@ def _objects(text: str, out: TableWriter) -> Iterator[tuple[int, int, dict[str, 
         try:
             item, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
-            out.notice(f"The object at line {text.count(chr(10), 0, at) + 1} is no whole JSON; what follows was not read.")
+            out.notice(
+                f"The object at line {text.count(chr(10), 0, at) + 1} is no whole JSON; what follows was not read."
+            )
             return
         if isinstance(item, dict):
             yield at, end, cast("dict[str, Any]", item)
@@ -122,7 +124,9 @@ def _json_event(rows: RecordRows, text: str, where: tuple[int, int], item: dict[
     source = item.get("source") if isinstance(item.get("source"), dict) else {}
     at, shown = _place(text, where, message or reason)
     container = re.search(r"spec\.(?:init)?[cC]ontainers\{([\w.-]{1,63})\}", str(about.get("fieldPath") or ""))
-    stamp = next((str(item[key]) for key in ("lastTimestamp", "eventTime", "deprecatedLastTimestamp") if item.get(key)), "")
+    stamp = next(
+        (str(item[key]) for key in ("lastTimestamp", "eventTime", "deprecatedLastTimestamp") if item.get(key)), ""
+    )
     _event(
         rows, at, shown,
         kind=str(item.get("type") or ""), reason=reason, message=message,

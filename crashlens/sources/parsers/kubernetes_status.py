@@ -145,4 +145,6 @@ def _flush(rows: RecordRows, pod: _Pod) -> None:
     pod.waiting = []
 
 
-FORMAT = Format("kubernetes_status", "Kubernetes pods (YAML or JSON)", sniff, parse, ("events", "inventory", "clocks", "stamps"))
+FORMAT = Format(
+    "kubernetes_status", "Kubernetes pods (YAML or JSON)", sniff, parse, ("events", "inventory", "clocks", "stamps")
+)

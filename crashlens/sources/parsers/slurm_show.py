@@ -124,4 +124,6 @@ def _stamp(text: str) -> str:
     return f"[{text}]" if re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", text) else ""
 
 
-FORMAT = Format("slurm_show", "Slurm jobs or nodes (scontrol show)", sniff, parse, ("events", "inventory", "clocks", "stamps"))
+FORMAT = Format(
+    "slurm_show", "Slurm jobs or nodes (scontrol show)", sniff, parse, ("events", "inventory", "clocks", "stamps")
+)

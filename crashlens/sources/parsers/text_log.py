@@ -114,6 +114,10 @@ def _lines(head: bytes) -> list[str]:
     return [line for line in text.replace("\r", "\n").split("\n")[:SNIFFED_LINES] if line.strip("\x00 \t")]
 
 
-KERNEL_LOG = Format("kernel_log", "kernel log or syslog", sniff_kernel, parse, ("events", "metrics", "clocks", "gpus", "stamps"))
+KERNEL_LOG = Format(
+    "kernel_log", "kernel log or syslog", sniff_kernel, parse, ("events", "metrics", "clocks", "gpus", "stamps")
+)
 JOB_LOG = Format("job_log", "job log", sniff_job, parse, ("events", "steps", "metrics", "clocks", "gpus", "stamps"))
-TEXT_LOG = Format("text", "text of no known kind", sniff_text, parse, ("events", "steps", "metrics", "clocks", "gpus", "stamps"))
+TEXT_LOG = Format(
+    "text", "text of no known kind", sniff_text, parse, ("events", "steps", "metrics", "clocks", "gpus", "stamps")
+)
