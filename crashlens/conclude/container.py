@@ -22,7 +22,7 @@ def _rules_rewritten(scene: Scene, records: list[LogRecord]) -> Finding | None:
         return None
     others = [record for record in entries if record is not lost[0]] + of_rules(records, "nvml.unknown_error")
     reading = Reading("device_rules_rewritten", "container.device_access_lost", "consistent")
-    return finding_of(scene, reading, lost[0], [(record, "context") for record in others])
+    return finding_of(scene, reading, lost[0], context=others)
 
 
 def _grants(record: LogRecord) -> bool:
@@ -39,5 +39,4 @@ def _access_lost(scene: Scene, records: list[LogRecord]) -> Finding | None:
         "device_access_lost_after_reload" if reloads else "device_access_lost", "container.device_access_lost",
         "consistent" if reloads else "undecided",
     )  # fmt: skip
-    beside = [*lines[1:], *reloads]
-    return finding_of(scene, reading, lines[0], [(record, "context") for record in beside])
+    return finding_of(scene, reading, lines[0], context=[*lines, *reloads])

@@ -8,7 +8,7 @@ about.
 from crashlens.analysis.records import LogRecord, sort_key
 from crashlens.conclude.of_records import Reading, finding_of
 from crashlens.conclude.scene import Scene
-from crashlens.findings import Finding, Role
+from crashlens.findings import Finding
 
 _UNKNOWN = "unknown.insufficient_evidence"
 # Stories in the order in which they are asked about: what is nearer to the fault comes first.
@@ -38,9 +38,8 @@ def conclude_endings(scene: Scene, told: list[Finding]) -> list[Finding]:
     for story, _ in _STORIES:
         own = [record for record, its in endings if its == story]
         if own:
-            beside: list[tuple[LogRecord, Role]] = [(record, "context") for record in own[1:]]
-            beside += [(record, "downstream") for record, its in endings if its != story]
-            return [finding_of(scene, Reading(story, _UNKNOWN, "undecided"), own[0], beside)]
+            others = [record for record, its in endings if its != story]
+            return [finding_of(scene, Reading(story, _UNKNOWN, "undecided"), own[0], context=own, downstream=others)]
     return []
 
 

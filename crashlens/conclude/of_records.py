@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from crashlens.analysis.records import LogRecord
 from crashlens.conclude.scene import Part, Scene, evidence_list, hosts_of, used, window_of
 from crashlens.conclude.wording import compose, number_ranges, say
-from crashlens.findings import Finding, Role, Verdict
+from crashlens.findings import Finding, Verdict
 
 
 class Captures(dict[str, object]):
@@ -41,11 +41,18 @@ class Reading:
     first_named: bool = True
 
 
-def finding_of(scene: Scene, reading: Reading, first: LogRecord, others: Iterable[tuple[LogRecord, Role]]) -> Finding:
-    """The finding on `first`; each of `others` stands in its role beside it."""
-    beside = [(record, role) for record, role in others if record is not first]
-    records = [first, *(record for record, _ in beside)]
-    own = [first, *(record for record, role in beside if role in {"first", "context"})]
+def finding_of(
+    scene: Scene,
+    reading: Reading,
+    first: LogRecord,
+    *,
+    context: Iterable[LogRecord] = (),
+    downstream: Iterable[LogRecord] = (),
+) -> Finding:
+    """The finding on `first`, with what stands beside it and what followed; a record in several roles has the first."""
+    context = [record for record in context if record is not first]
+    downstream = [record for record in downstream if record is not first and record not in context]
+    records = [first, *context, *downstream]
     ranks = sorted({record.rank for record in records if record.rank is not None})
     unknown = say(scene.lang, "words", "unknown")
     columns = {"host": first.host, "pid": first.pid, "exit_code": first.exit_code, "job_id": first.job_id}
@@ -59,8 +66,16 @@ def finding_of(scene: Scene, reading: Reading, first: LogRecord, others: Iterabl
     return compose(
         scene.lang, reading.story, reading.cause, reading.verdict, Captures(known, unknown),
         first_event=first.place if reading.first_named else None,
-        evidence=evidence_list(scene, first, [Part(first, "first"), *(Part(*item) for item in beside)]),
-        window=window_of(own),
+        evidence=evidence_list(
+            scene,
+            first,
+            [
+                Part(first, "first"),
+                *(Part(record, "context") for record in context),
+                *(Part(record, "downstream") for record in downstream),
+            ],
+        ),
+        window=window_of([first, *context]),
         hosts=hosts_of(records),
         devices=scene.devices([record.gpu_key for record in records]),
         ranks=tuple(ranks),

@@ -1,14 +1,14 @@
 """Did an inference runtime get its GPU provider, and does all of the graph run there? Do driver and libraries fit?
 
-One missing library makes a chain of lines: the load failure, the provider that was not created, the session that goes on
-with the CPU. They are one finding. A list of providers says something only where it says whose list it is.
+One missing library makes a chain of lines: the load failure, the provider that was not created, the session that goes
+on with the CPU. They are one finding. A list of providers says something only where it says whose list it is.
 """
 
 from crashlens.analysis.records import LogRecord, sort_key
 from crashlens.catalog.thresholds import threshold
 from crashlens.conclude.of_records import Reading, finding_of, of_rules
 from crashlens.conclude.scene import Scene
-from crashlens.findings import Finding, Role
+from crashlens.findings import Finding
 
 _CPU = "CPUExecutionProvider"
 _GPU = ("CUDAExecutionProvider", "TensorrtExecutionProvider", "ROCMExecutionProvider", "DmlExecutionProvider")
@@ -48,8 +48,7 @@ def _package_conflict(scene: Scene, records: list[LogRecord]) -> Finding | None:
         "package_conflict", "runtime.package_conflict", "supported" if absent else "consistent",
         {"packages": ", ".join(names)},
     )  # fmt: skip
-    beside: list[tuple[LogRecord, Role]] = [(record, "context") for record in [*both[1:], *absent]]
-    return finding_of(scene, reading, both[0], beside)
+    return finding_of(scene, reading, both[0], context=[*both, *absent])
 
 
 def _provider_failed(scene: Scene, records: list[LogRecord]) -> Finding | None:
@@ -61,16 +60,15 @@ def _provider_failed(scene: Scene, records: list[LogRecord]) -> Finding | None:
     named = [record for record in loads if record.fields.get("library")]
     first = (named or loads or lines)[0]
     library = first.fields.get("library") or first.fields.get("load_error")
+    provider = first.fields.get("provider") or first.fields.get("dll_provider")
     story = "provider_library_missing" if library else "provider_not_created"
     reading = Reading(
         story, "runtime.cuda_library_mismatch", "supported" if named else "consistent",
-        {"library": library or "", "provider": first.fields.get("provider") or first.fields.get("dll_provider") or "GPU"},
+        {"library": library or "", "provider": provider or "GPU"},
     )  # fmt: skip
-    later = [*of_rules(records, "ort.falling_back"), *_cpu_lists(records)]
-    beside: list[tuple[LogRecord, Role]] = [
-        (record, "context" if record.rule_id == first.rule_id else "downstream") for record in lines
-    ]
-    return finding_of(scene, reading, first, [*beside, *((record, "downstream") for record in later)])
+    same = [record for record in lines if record.rule_id == first.rule_id]
+    later = [*lines, *of_rules(records, "ort.falling_back"), *_cpu_lists(records)]
+    return finding_of(scene, reading, first, context=same, downstream=later)
 
 
 def _lacks_driver(record: LogRecord) -> bool:
@@ -89,8 +87,7 @@ def _cpu_session(scene: Scene, records: list[LogRecord]) -> Finding | None:
     first = (asked or sessions)[0]
     verdict = "consistent" if asked else "undecided"
     story = "provider_unavailable" if unavailable else "cpu_session"
-    beside: list[tuple[LogRecord, Role]] = [(record, "context") for record in [*asked, *sessions]]
-    return finding_of(scene, Reading(story, "runtime.cpu_fallback", verdict), first, beside)
+    return finding_of(scene, Reading(story, "runtime.cpu_fallback", verdict), first, context=[*asked, *sessions])
 
 
 def _cpu_lists(records: list[LogRecord]) -> list[LogRecord]:
@@ -118,14 +115,14 @@ def _placement(scene: Scene, records: list[LogRecord]) -> Finding | None:
             "placement_copies", "runtime.partial_cpu_placement", "undecided",
             {"nodes": sum(int(record.fields["nodes"]) for record in placed) or "?"}, ("memcpy_nodes_many",),
         )  # fmt: skip
-        return finding_of(scene, reading, most, [(record, "context") for record in lines])
+        return finding_of(scene, reading, most, context=lines)
     if placed and len(of_rules(records, "ort.node_placement")) > len(placed):
         number = sum(int(record.fields["nodes"]) for record in placed)
         reading = Reading("placement_counted", "runtime.partial_cpu_placement", "undecided", {"nodes": number})
-        return finding_of(scene, reading, placed[0], [(record, "context") for record in lines])
+        return finding_of(scene, reading, placed[0], context=lines)
     thresholds = ("memcpy_nodes_many",) if copies else ()
     reading = Reading("placement_normal", "none.benign", "benign", thresholds=thresholds, first_named=False)
-    return finding_of(scene, reading, lines[0], [(record, "context") for record in lines])
+    return finding_of(scene, reading, lines[0], context=lines)
 
 
 def _driver_pair(scene: Scene, records: list[LogRecord]) -> Finding | None:
@@ -141,9 +138,8 @@ def _driver_pair(scene: Scene, records: list[LogRecord]) -> Finding | None:
     first = lines[0]
     versions = [text for record in lines if (text := record.fields.get("library_version"))]
     unknown = {"library_version": versions[0]} if versions else {}
-    beside: list[tuple[LogRecord, Role]] = [(record, "context") for record in [*lines, *changes]]
     reading = Reading("driver_pair", "runtime.driver_library_mismatch", "supported", unknown)
-    return finding_of(scene, reading, first, beside)
+    return finding_of(scene, reading, first, context=[*lines, *changes])
 
 
 _PAIR_WORDS = {
@@ -166,10 +162,9 @@ def _fabric_manager(scene: Scene, records: list[LogRecord]) -> Finding | None:
         "fabric.fabric_manager",
         "supported" if refused else "consistent",
     )
-    first = (refused or not_ready)[0]
-    role: Role = "downstream" if refused else "context"
-    beside: list[tuple[LogRecord, Role]] = [(record, "context") for record in refused]
-    return finding_of(scene, reading, first, [*beside, *((record, role) for record in not_ready)])
+    if refused:
+        return finding_of(scene, reading, refused[0], context=refused, downstream=not_ready)
+    return finding_of(scene, reading, not_ready[0], context=not_ready)
 
 
 def _arena_growth(scene: Scene, records: list[LogRecord]) -> Finding | None:
@@ -184,7 +179,7 @@ def _arena_growth(scene: Scene, records: list[LogRecord]) -> Finding | None:
             continue
         values = {"step": f"{steps[-1] / 2**20:.0f}", "total": f"{totals[-1] / 2**30:.1f}"}
         reading = Reading("arena_growth", "gpu_memory.arena_growth", "consistent", values, ("arena_equal_steps",))
-        return finding_of(scene, reading, own[0], [(record, "context") for record in own[1:]])
+        return finding_of(scene, reading, own[0], context=own)
     return None
 
 

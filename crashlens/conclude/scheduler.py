@@ -1,4 +1,4 @@
-"""What Slurm and Kubernetes say of host memory, killed tasks and GPUs taken away: one finding per job, its teardown beside it.
+"""What Slurm and Kubernetes say of host memory, killed tasks and GPUs taken away: one finding per job.
 
 The kernel's own record of a kill names the process and the cgroup; where it stands for the same job, it is the finding
 and these lines say nothing more.
@@ -9,7 +9,7 @@ from crashlens.catalog.xid_causes import cause_of
 from crashlens.conclude.of_records import Reading, finding_of, of_rules
 from crashlens.conclude.scene import Scene
 from crashlens.conclude.wording import listed
-from crashlens.findings import Finding, Role
+from crashlens.findings import Finding
 
 _HARDWARE = ("gpu_hardware.", "fabric.")
 _OOM_STATES = {"OUT_OF_MEMORY", "OUT_OF_ME+"}
@@ -41,13 +41,13 @@ def _plugin_xids(scene: Scene, records: list[LogRecord]) -> list[Finding]:
     for cause in dict.fromkeys(causes.values()):
         own = [record for record in lines if causes.get(record.xid) == cause]
         reading = Reading("plugin_xid_hardware", cause, "consistent", {"xid": own[0].xid})
-        found.append(finding_of(scene, reading, own[0], [(record, "context") for record in own[1:]]))
+        found.append(finding_of(scene, reading, own[0], context=own))
     rest = [record for record in lines if record.xid not in causes]
     if rest:
         numbers = listed(scene.lang, [str(xid) for xid in sorted({r.xid for r in rest if r.xid is not None})])
         reading = Reading("plugin_xid", "unknown.insufficient_evidence", "undecided", {"xids": numbers})
         beside = [*rest[1:], *of_rules(records, "k8s.device_unhealthy")]
-        found.append(finding_of(scene, reading, rest[0], [(record, "context") for record in beside]))
+        found.append(finding_of(scene, reading, rest[0], context=beside))
     return found
 
 
@@ -96,10 +96,7 @@ def _memory_limit(scene: Scene, records: list[LogRecord], own: list[LogRecord]) 
     )
     sources = {record.source_id for record in own}
     later = [r for r in of_rules(records, *_TEARDOWN) if r.source_id in sources and r not in own]
-    beside: list[tuple[LogRecord, Role]] = [
-        (record, "downstream" if record.rule_id == "slurm.task_exit" else "context") for record in own
-    ]
-    return finding_of(scene, reading, first, [*beside, *((record, "downstream") for record in later)])
+    return finding_of(scene, reading, first, context=direct, downstream=[*own, *later])
 
 
 def _tasks(scene: Scene, records: list[LogRecord]) -> list[Finding]:
@@ -117,13 +114,11 @@ def _tasks(scene: Scene, records: list[LogRecord]) -> list[Finding]:
     ]
     found: list[Finding] = []
     if crashed:
-        beside = [(record, "context") for record in crashed[1:]]
-        found.append(
-            finding_of(scene, Reading("task_crashed", "process.native_crash", "consistent"), crashed[0], beside)
-        )
+        reading = Reading("task_crashed", "process.native_crash", "consistent")
+        found.append(finding_of(scene, reading, crashed[0], context=crashed))
     if killed and not _kernel_killed(scene, killed):
         reading = Reading("task_killed", "process.killed_sender_unknown", "supported")
-        found.append(finding_of(scene, reading, killed[0], [(record, "context") for record in killed[1:]]))
+        found.append(finding_of(scene, reading, killed[0], context=killed))
     return found
 
 

@@ -52,7 +52,7 @@ def conclude_serving(scene: Scene) -> list[Finding]:
         shares = measure_load(scene.tables.metrics.filter(pl.col("source_id") == source_id))
         reading = None if shares is None else _reading(shares)
         if reading is not None:
-            found.append(finding_of(scene, reading, own[0], [(record, "context") for record in own[1:]]))
+            found.append(finding_of(scene, reading, own[0], context=own))
     return found
 
 
@@ -72,12 +72,12 @@ def measure_load(metrics: pl.DataFrame) -> LoadShares | None:
         return None
     waits = pl.col("waiting") > 0
     full = waits & (pl.col("kv") >= threshold("kv_cache_full_ratio").value)
-    per_request = pl.col("generation") / pl.col("running")
+    token_s = pl.col("running") / pl.col("generation")
     starved = (
         waits
         & (pl.col("prompt") > pl.col("generation"))
         & (pl.col("running") > 1)
-        & (per_request <= threshold("prefill_starved_tokens_per_s").value)
+        & (token_s >= threshold("prefill_starved_token_s").value)
     )
     shares = lines.select(
         waiting=waits.mean(), full=full.fill_null(value=False).mean(), prefill=starved.fill_null(value=False).mean(),
@@ -102,7 +102,7 @@ def _reading(shares: LoadShares) -> Reading | None:
         names = ("serving_share_of_lines", "kv_cache_full_ratio")
         return Reading("kv_cache_full", "serving.kv_cache_pressure", "consistent", values, names)
     if shares.prefill >= most:
-        names = ("serving_share_of_lines", "prefill_starved_tokens_per_s")
+        names = ("serving_share_of_lines", "prefill_starved_token_s")
         return Reading("prefill_takes_steps", "serving.prefill_starvation", "undecided", values, names)
     if shares.waiting >= most:
         names = ("serving_share_of_lines", "kv_cache_full_ratio")

@@ -114,7 +114,7 @@ class RowBuilder:
         return row
 
     def metrics(self, hit: Hit) -> list[dict[str, object]]:
-        """The rows of `metrics` for a record of a rule whose captures are measurements; what is no number is left out."""
+        """The rows of `metrics` for a record whose captures are measurements; what is no number is left out."""
         if not isinstance(hit.rule, Rule) or not hit.rule.metrics:
             return []
         common = self._common(hit.line, hit.peeled)

@@ -1,7 +1,7 @@
 """`kubectl describe pod|node`: who it is, how its containers ended, what the node offers, and its events.
 
-The text is indented `Key:  value`; a container's name stands two deep under `Containers:`. Ages of events are relative to
-when the text was made; `Started:` and `Finished:` carry an offset. Source: kubectl describe.
+The text is indented `Key:  value`; a container's name stands two deep under `Containers:`. Ages of events are relative
+to when the text was made; `Started:` and `Finished:` carry an offset. Source: kubectl describe.
 """
 
 import re
@@ -15,8 +15,9 @@ from crashlens.sources.writer import TableWriter
 
 _KEY = re.compile(r"(?P<indent> *)(?P<key>[A-Za-z][\w ./-]{0,60}):(?: +(?P<value>\S.*?))?\s*")
 _EVENT = re.compile(
-    r" {2}(?P<type>Normal|Warning) {1,20}(?P<reason>[A-Z]\w{1,60}) {1,20}(?P<age>\S{1,20}(?: \(x\d{1,9} over \S{1,20}\))?)"
-    r" {1,20}(?P<source>\S{1,80}(?:, \S{1,80})?) {1,20}(?P<message>\S.*)"
+    r" {2}(?P<type>Normal|Warning) {1,20}(?P<reason>[A-Z]\w{1,60}) {1,20}"
+    r"(?P<age>\S{1,20}(?: \(x\d{1,9} over \S{1,20}\))?) {1,20}"
+    r"(?P<source>\S{1,80}(?:, \S{1,80})?) {1,20}(?P<message>\S.*)"
 )
 _NODE_CONDITION = re.compile(
     r" {2}(?P<condition>[A-Z]\w{2,60}) {1,30}(?P<value>True|False|Unknown) {1,30}(?P<rest>\S.*)"
@@ -107,7 +108,7 @@ def _head(reader: _Reader, line: int, key: str, value: str) -> None:
     elif key == "Namespace":
         reader.namespace = value
     elif key == "Node":
-        reader.host = value.split("/")[0] or None
+        reader.host = value.split("/", maxsplit=1)[0] or None
         reader.rows.fact(line, reader.host, "pod", f"{reader.namespace}/{reader.name}")
     elif key == "Roles":
         reader.host = reader.name  # only a node has roles

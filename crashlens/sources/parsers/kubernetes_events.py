@@ -28,7 +28,7 @@ def sniff(head: bytes) -> float:
     first = text.split("\n", 1)[0]
     if _HEADER.match(first):
         return 0.95
-    if not text.startswith(("{", "[")) or '"involvedObject"' not in text and '"regarding"' not in text:
+    if not text.startswith(("{", "[")) or ('"involvedObject"' not in text and '"regarding"' not in text):
         return 0.0
     return 0.95 if '"reason"' in text else 0.0
 
@@ -114,14 +114,12 @@ def _first_item(text: str) -> int:
 
 
 def _json_event(rows: RecordRows, text: str, where: tuple[int, int], item: dict[str, Any]) -> None:
-    item = item.get("object", item) if "reason" not in item else item  # a watch wraps each event
-    about = item.get("involvedObject") or item.get("regarding") or {}
+    item = item if "reason" in item else _table(item, "object")  # a watch wraps each event
+    about = _table(item, "involvedObject") or _table(item, "regarding")
     message = str(item.get("message") or item.get("note") or "")
     reason = str(item.get("reason") or "")
-    if not reason or not isinstance(about, dict):
+    if not reason:
         return
-    about = cast("dict[str, Any]", about)
-    source = item.get("source") if isinstance(item.get("source"), dict) else {}
     at, shown = _place(text, where, message or reason)
     container = re.search(r"spec\.(?:init)?[cC]ontainers\{([\w.-]{1,63})\}", str(about.get("fieldPath") or ""))
     stamp = next(
@@ -137,8 +135,13 @@ def _json_event(rows: RecordRows, text: str, where: tuple[int, int], item: dict[
             "count": str(item.get("count") or item.get("deprecatedCount") or ""),
         },
         stamp=f"{stamp} " if stamp else "",
-        host=str(cast("dict[str, Any]", source).get("host") or "") or None,
+        host=str(_table(item, "source").get("host") or "") or None,
     )  # fmt: skip
+
+
+def _table(item: dict[str, Any], key: str) -> dict[str, Any]:
+    value: object = item.get(key)
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _place(text: str, where: tuple[int, int], value: str) -> tuple[int, str]:

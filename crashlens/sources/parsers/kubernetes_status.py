@@ -1,7 +1,7 @@
 """`kubectl get pod -o yaml|json`: how the containers of each pod ended, as their status says.
 
-Both forms print one key per line in alphabetical order, so `lastState` stands before the `name` it belongs to and `state`
-behind it. Only lines are read, no document is built: a cut file keeps the pods before the cut. Times are UTC.
+Both forms print one key per line in alphabetical order, so `lastState` stands before the `name` it belongs to and
+`state` behind it. Only lines are read, no document is built: a cut file keeps the pods before the cut. Times are UTC.
 Source: core/v1 PodStatus.
 """
 
@@ -65,7 +65,7 @@ def parse(member: Member, out: TableWriter) -> None:
         found = _KEY.fullmatch(text)
         if found is not None:
             value = found["value"].strip().strip('"').strip("'")
-            pod = _read(rows, pod, place, line, text, (len(found["indent"]), found["key"], value))
+            pod = _read((rows, pod, place), (line, text), (len(found["indent"]), found["key"], value))
     _close_ending(rows, pod, place)
     _flush(rows, pod)
     rows.close()
@@ -77,7 +77,9 @@ def _lines(member: Member) -> Iterator[tuple[int, str]]:
             yield line, data.removesuffix(b"\r").decode("utf-8", "replace")
 
 
-def _read(rows: RecordRows, pod: _Pod, place: _Place, line: int, text: str, key: tuple[int, str, str]) -> _Pod:
+def _read(state: tuple[RecordRows, _Pod, _Place], at: tuple[int, str], key: tuple[int, str, str]) -> _Pod:
+    rows, pod, place = state
+    line, text = at
     indent, name, value = key
     if place.ending is not None:
         if indent > place.ending[0]:
@@ -136,8 +138,8 @@ def _flush(rows: RecordRows, pod: _Pod) -> None:
             continue
         line, text = ending.lines.get("reason") or ending.lines.get("exitCode") or (ending.line, ending.text.strip())
         about = {
-            "pod": pod.name, "namespace": pod.namespace, "container": pod.container, "exit_code": code, "reason": reason,
-            "finished": words.get("finishedAt", ""),
+            "pod": pod.name, "namespace": pod.namespace, "container": pod.container, "exit_code": code,
+            "reason": reason, "finished": words.get("finishedAt", ""),
         }  # fmt: skip
         rule_id = "k8s.oom_killed" if reason == "OOMKilled" else "k8s.container_exit"
         stamp = f"{words['finishedAt']} " if words.get("finishedAt") else ""

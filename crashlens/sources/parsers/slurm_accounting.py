@@ -22,8 +22,8 @@ _FULL = {
     "COMPLET+": "COMPLETED", "BOOT_FA+": "BOOT_FAIL", "DEADLIN+": "DEADLINE", "TIMEOU+": "TIMEOUT",
 }  # fmt: skip
 _KEPT = {
-    "JobName": "job_name", "Elapsed": "elapsed", "Timelimit": "time_limit", "MaxRSS": "max_rss", "ReqMem": "requested_memory",
-    "Reason": "state_reason", "Partition": "partition", "NNodes": "nodes", "User": "user",
+    "JobName": "job_name", "Elapsed": "elapsed", "Timelimit": "time_limit", "MaxRSS": "max_rss",
+    "ReqMem": "requested_memory", "Reason": "state_reason", "Partition": "partition", "NNodes": "nodes", "User": "user",
 }  # fmt: skip
 
 
