@@ -19,6 +19,7 @@ class Allocation:
         own: In use by this process: stated, or what its allocator reserved.
         allocated: Allocated by PyTorch.
         unallocated: Reserved by PyTorch and not allocated.
+        allowed: The most that this process may take, where a memory fraction is set.
     """
 
     requested: int | None
@@ -27,6 +28,19 @@ class Allocation:
     own: int | None
     allocated: int | None
     unallocated: int | None
+    allowed: int | None = None
+
+    @property
+    def larger_than_device(self) -> bool:
+        """Whether more was asked for than the device has in all."""
+        return self.requested is not None and self.total is not None and self.requested > self.total > 0
+
+    @property
+    def at_allowed(self) -> bool:
+        """Whether the request would pass the fraction set for this process while the device itself has room."""
+        if self.allowed is None or self.requested is None or self.allocated is None:
+            return False
+        return self.enough_free and self.allocated + (self.unallocated or 0) + self.requested > self.allowed
 
     @property
     def others_share(self) -> float | None:
@@ -44,13 +58,13 @@ class Allocation:
 def read_allocation(fields: Mapping[str, str]) -> Allocation:
     """The numbers of a message from the captures of rule `cuda.out_of_memory`.
 
-    Source: torch CUDACachingAllocator.cpp, wordings 1.3 to 2.8; units are binary where they are written so.
+    Source: torch CUDACachingAllocator.cpp, wordings 1.0 to 2.9; units are binary where they are written so.
     """
     reserved, allocated = size_bytes(fields.get("reserved")), size_bytes(fields.get("allocated"))
-    unallocated = size_bytes(fields.get("unallocated"))
-    if reserved is not None and allocated is not None and reserved < allocated:
-        # Up to 1.3 the last number ("cached") is what is reserved beside the allocated, not with it.
-        unallocated, reserved = reserved, reserved + allocated
+    unallocated, cached = size_bytes(fields.get("unallocated")), size_bytes(fields.get("cached"))
+    if cached is not None and allocated is not None:
+        # Up to 1.3 the last number, "cached", is what is reserved beside the allocated, not with it.
+        unallocated, reserved = cached, cached + allocated
     if unallocated is None and reserved is not None and allocated is not None:
         unallocated = max(0, reserved - allocated)
     own = size_bytes(fields.get("process_in_use"))
@@ -60,7 +74,7 @@ def read_allocation(fields: Mapping[str, str]) -> Allocation:
         own = allocated + unallocated
     return Allocation(
         size_bytes(fields.get("requested")), size_bytes(fields.get("total")), size_bytes(fields.get("free")),
-        own, allocated, unallocated,
+        own, allocated, unallocated, size_bytes(fields.get("allowed")),
     )  # fmt: skip
 
 
@@ -70,3 +84,11 @@ def size_bytes(text: str | None) -> int | None:
     if not found or found[1].count(".") > 1 or found[1] == ".":
         return None
     return round(float(found[1]) * _UNITS[found[2]])
+
+
+def size_text(size: int) -> str:
+    """Bytes as the allocator prints them: `6.02 GiB`."""
+    for unit in ("GiB", "MiB", "KiB"):
+        if size >= _UNITS[unit]:
+            return f"{size / _UNITS[unit]:.2f} {unit}"
+    return f"{size} bytes"

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 from crashlens.analysis.records import LogRecord, seconds_between, sort_key
+from crashlens.catalog.sxids import sxid_cause
 from crashlens.catalog.xids import xid
 from crashlens.timebase import order
 
 EARLY_OF_A_CLOCK = 50  # so many may share one time stamp, as the records of one fault do
 UNNUMBERED = 10_000  # a record without an Xid number says less than its twin with one
+SWITCH = "fabric.switch"  # topic of the records of an NVSwitch
 NEVER_FIRST = 9  # rank of records that only report what another one did
 
 
@@ -23,7 +25,7 @@ def find_bursts(records: list[LogRecord], *, silence_s: float) -> list[Burst]:
     """Group GPU records into bursts.
 
     Args:
-        records: Records of topic `gpu.xid` and `gpu.bus`.
+        records: Records of GPUs and NVSwitches.
         silence_s: This much silence ends a burst. Records whose distance is unknown stay together: nothing separates
             them.
 
@@ -52,6 +54,8 @@ def first_cause_rank(record: LogRecord) -> int:
     """How early a record is named in a burst: 1 bus to 6 application, 9 never first. Source: decision table T7."""
     if record.topic == "gpu.bus":
         return 1
+    if record.topic == SWITCH:
+        return sxid_cause(record.fields).rank
     about = xid(record.xid) if record.xid is not None else None
     if about is None or about.first_cause_class == "never_first":
         return NEVER_FIRST

@@ -205,7 +205,8 @@ def _left_the_others(relation: Relation) -> bool:
     first = relation.first
     if first.gpu_key is not None or relation.identities["pid"] == "equal":
         return True
-    return first.rank is not None and first.rank not in {other.rank for other in relation.then}
+    rank = relation.member.rank if first.rank is None and relation.member is not None else first.rank
+    return rank is not None and rank not in {other.rank for other in relation.then}
 
 
 def _forbidden(identities: dict[str, Identity]) -> bool:

@@ -1,9 +1,11 @@
 """Which processes form a run: rank, host, process id and GPU of every member that the logs name.
 
-A run is what one job log tells about, or several logs whose NCCL communicators share an id. The members come from
-NCCL's init lines (world communicator: the largest one) and from launchers that print rank and pid together.
+A run is what one job log tells about, or several logs whose NCCL communicators share an id, or the files of a folder
+that differ in the number of the rank only. The members come from NCCL's init lines (world communicator: the largest
+one) and from launchers that print rank and pid together.
 """
 
+import re
 from dataclasses import dataclass, field, replace
 
 from crashlens.analysis.records import LogRecord
@@ -11,7 +13,10 @@ from crashlens.findings import Place
 from crashlens.timebase import Instant, order
 
 MOST_STARTS = 8  # told apart; a crash loop holds hundreds, and as many findings are not shown
+_ELASTIC = re.compile(r"(attempt_\d{1,6})/\d{1,4}/(?:stdout|stderr)\.log")
+_RANK_FILE = re.compile(r"(?<![A-Za-z])rank([._-]?)\d{1,6}(?!\d)", re.IGNORECASE)
 _UNTOLD = -1  # a smaller communicator numbers its ranks anew
+_STATE = "communication.state"  # a dump of one rank is no log of a run
 _RUN_TOPICS = ("communication.", "identity.rank", "application.", "gpu.memory", "gpu.cuda_error", "process.")
 
 
@@ -114,16 +119,21 @@ def find_runs(records: list[LogRecord], pci_by_gpu: dict[str, str]) -> list[Run]
     """
     by_source: dict[int, Run] = {}
     by_communicator: dict[str, Run] = {}
+    by_series: dict[str, Run] = {}
     for record in records:
-        if not record.topic.startswith(_RUN_TOPICS):
+        if not record.topic.startswith(_RUN_TOPICS) or record.topic == _STATE:
             continue
         run = by_source.setdefault(record.source_id, Run({record.source_id}))
-        communicator = record.fields.get("comm_id")
-        if communicator:
-            known = by_communicator.setdefault(communicator, run)
+        for index, key in (
+            (by_communicator, record.fields.get("comm_id")),
+            (by_series, series_of(record.place.source)),
+        ):
+            known = index.setdefault(key, run) if key else run
             if known is not run:
                 _merge(known, run)
                 by_source |= dict.fromkeys(run.sources, known)
+                for other in (by_communicator, by_series):
+                    other |= {name: known for name, one in other.items() if one is run}
                 run = known
         if record.topic == "identity.rank":
             _add_member(run, record, pci_by_gpu)
@@ -132,6 +142,13 @@ def find_runs(records: list[LogRecord], pci_by_gpu: dict[str, str]) -> list[Run]
         if not any(run is other for other in unique):
             unique.append(run)
     return unique
+
+
+def series_of(path: str) -> str | None:
+    """What files of one run share where each rank writes its own: the path without the number of the rank, or None."""
+    if _ELASTIC.search(path):
+        return _ELASTIC.sub(r"\1/*", path)
+    return _RANK_FILE.sub(r"rank\1*", path) if _RANK_FILE.search(path) else None
 
 
 def hosts_fit(one: str | None, other: str | None) -> bool:

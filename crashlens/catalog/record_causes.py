@@ -41,7 +41,7 @@ def record_causes() -> Mapping[str, tuple[RecordCause, ...]]:
     rows: dict[str, list[RecordCause]] = {}
     for row in file:
         found = RecordCause(
-            row.text("rule"), _values(row, "where"), _values(row, "unless"), row.text("story"), row.text("cause"),
+            row.text("rule"), values_of(row, "where"), values_of(row, "unless"), row.text("story"), row.text("cause"),
             cast("Verdict", row.choice("verdict", VERDICTS)),
         )  # fmt: skip
         rows.setdefault(found.rule, []).append(found)
@@ -61,7 +61,8 @@ def _fits(row: RecordCause, fields: Mapping[str, str]) -> bool:
     return all(holds(*item) for item in row.where.items()) and not any(holds(*item) for item in row.unless.items())
 
 
-def _values(row: Row, name: str) -> dict[str, frozenset[str]]:
+def values_of(row: Row, name: str) -> dict[str, frozenset[str]]:
+    """The cell `name`, a table of captures and the values accepted for each in lower case; empty where it is absent."""
     cells = row.cell(name)
     if cells is None:
         return {}

@@ -1,37 +1,73 @@
-"""How did the program itself end: memory refused, GPU exception, Python exception, lost peer, signal?"""
+"""How did the program itself end: memory refused, GPU exception, Python exception, lost peer, signal?
 
-from dataclasses import dataclass
+Each record is concluded by itself first. Records that only repeat another one, and ends that follow from an error, are
+listed with it and make no finding of their own.
+"""
 
-from crashlens.analysis.allocator import Allocation, read_allocation
-from crashlens.analysis.records import LogRecord, order_of, sort_key
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from crashlens.analysis.exceptions import ignored, key_of, raised_before
+from crashlens.analysis.records import LogRecord, sort_key
 from crashlens.analysis.runs import run_of
-from crashlens.catalog.record_causes import record_cause
-from crashlens.catalog.thresholds import threshold
-from crashlens.conclude.scene import Part, Scene, evidence_list, hosts_of, used, window_of
-from crashlens.conclude.wording import compose, number_ranges, say
-from crashlens.findings import Finding, Place, Verdict
-from crashlens.timebase import order
-
-_ECC = "uncorrectable ecc"
-_ENDINGS = ("process.exit", "process.wrapper", "process.teardown")
-_MESSENGERS = (
-    "DistBackendError",
-    "ChildFailedError",
-    "SystemExit",
-    "KeyboardInterrupt",
-    "EngineDeadError",
-    "RayActorError",
+from crashlens.catalog.record_causes import VERDICTS, record_cause
+from crashlens.conclude.aftermath import Aftermath
+from crashlens.conclude.gpu_memory import tell_framework_refusal, tell_refusal
+from crashlens.conclude.process_end import KERNEL_KILLS, only_fallout, states_end, tell_end, tell_kill
+from crashlens.conclude.program import (
+    is_echo,
+    tell_assertion,
+    tell_cuda_error,
+    tell_exception,
+    tell_library,
+    tell_not_a_number,
 )
+from crashlens.conclude.scene import Part, Scene, evidence_list, hosts_of, used, window_of
+from crashlens.conclude.told import Told, captures
+from crashlens.conclude.wording import compose, number_ranges, say
+from crashlens.findings import Finding, Place
+
+Members = list[tuple[LogRecord, Told]]
+_PEER = ("nccl.peer_lost", "c10d.watchdog_terminated", "torch.dist_backend_error")
+_EXCEPTIONS = ("python.exception", "python.exception_line", "python.syntax_error")
+# Errors of a program that it may survive: a row of record_causes.toml then tells nothing.
+_SURVIVABLE = ("application.", "gpu.", "host.", "storage.", "process.worker")
+_TELLERS: dict[str, Callable[[Scene, Aftermath, LogRecord], Told | None]] = {
+    "cuda.out_of_memory": tell_refusal,
+    "jax.out_of_memory": tell_framework_refusal,
+    "tf.out_of_memory": tell_framework_refusal,
+    "cuda.error": tell_cuda_error,
+    "nccl.cuda_failure": tell_cuda_error,
+    "cuda.kernel_assertion": tell_assertion,
+    "cuda.library_error": tell_library,
+    **dict.fromkeys(_EXCEPTIONS, tell_exception),
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """How one kind of record is concluded: story, cause, verdict, values."""
+@dataclass
+class _Telling:
+    """What has been concluded so far, by story and cause."""
 
-    story: str
-    cause: str
-    verdict: Verdict
-    values: dict[str, object]
+    scene: Scene
+    aftermath: Aftermath
+    groups: dict[tuple[str, str], Members] = field(default_factory=dict[tuple[str, str], Members])
+    told: dict[tuple[str, int, int], Told] = field(default_factory=dict[tuple[str, int, int], Told])
+
+    def add(self, record: LogRecord, told: Told | None) -> None:
+        """Put a record to those of the same story."""
+        if told is not None:
+            self.told[key_of(record)] = told
+            self.groups.setdefault((told.story, told.cause), []).append((record, told))
+
+    def told_in_run_of(self, record: LogRecord) -> bool:
+        """Whether a fault of the run that printed `record` is already told."""
+        run = run_of(record, self.scene.runs)
+        sources = run.sources if run else {record.source_id}
+        return any(
+            other.source_id in sources and told.verdict != "benign"
+            for members in self.groups.values()
+            for other, told in members
+        )
 
 
 def conclude_application(scene: Scene, taken: set[Place]) -> list[Finding]:
@@ -41,150 +77,55 @@ def conclude_application(scene: Scene, taken: set[Place]) -> list[Finding]:
         scene: The scene.
         taken: Places that other findings rest on.
     """
-    groups: dict[tuple[str, str], list[tuple[LogRecord, Told]]] = {}
-    for record in sorted(scene.records, key=sort_key):
-        told = None if record.place in taken else _tell(scene, record)
-        if told is not None:
-            groups.setdefault((told.story, told.cause), []).append((record, told))
-    return [_finding(scene, members) for members in groups.values()]
-
-
-def _finding(scene: Scene, members: list[tuple[LogRecord, Told]]) -> Finding:
-    first, told = members[0]
-    records = [record for record, _ in members]
-    ranks = sorted({record.rank for record in records if record.rank is not None})
-    state = told.cause == "communication.peer_connection_lost"
-    names = ("oom_other_process_share", "oom_fragmentation_share") if told.cause.startswith("gpu_memory.oom") else ()
-    values = told.values
-    values |= {
-        "at_time": scene.when(first),
-        "ranks": number_ranges(ranks) or say(scene.lang, "words", "unknown"),
-    }
-    return compose(
-        scene.lang, told.story, told.cause, told.verdict, values,
-        first_event=None if state and not first.dated else first.place,
-        evidence=evidence_list(
-            scene, first, [Part(record, "first" if record is first else "context") for record in records]
-        ),
-        window=window_of(records),
-        hosts=hosts_of(records),
-        devices=scene.devices([record.gpu_key for record in records]),
-        ranks=tuple(ranks),
-        rule_ids=tuple(dict.fromkeys(record.rule_id for record in records)),
-        thresholds=used(*names),
-    )  # fmt: skip
-
-
-def _tell(scene: Scene, record: LogRecord) -> Told | None:
-    match record.rule_id:
-        case "cuda.out_of_memory":
-            return _out_of_memory(scene, record)
-        case "cuda.error":
-            return _cuda_error(record)
-        case "python.exception":
-            return _exception(scene, record)
-        case "nccl.peer_lost" | "c10d.watchdog_terminated" | "torch.dist_backend_error":
-            return _peer(record)
-        case "kernel.oom_kill":
-            return _oom_kill(scene, record)
-        case "elastic.worker_failed":
-            return _exit(scene, record)
-        case _:
-            code = {} if record.exit_code is None else {"exit_code": str(record.exit_code)}
-            row = record_cause(record.rule_id, {**record.fields, **code})
-            return None if row is None else Told(row.story, row.cause, row.verdict, _captures(scene, record))
-
-
-class _Captures(dict[str, object]):
-    """What a record says, for a template; what it does not say is worded as unknown."""
-
-    def __init__(self, known: dict[str, object], unknown: str) -> None:
-        super().__init__(known)
-        self._unknown = unknown
-
-    def __missing__(self, _key: str) -> object:
-        return self._unknown
-
-
-def _captures(scene: Scene, record: LogRecord) -> dict[str, object]:
-    columns = {"host": record.host, "pid": record.pid, "rank": record.rank, "exit_code": record.exit_code,
-               "job_id": record.job_id}  # fmt: skip
-    known: dict[str, object] = {
-        **record.fields,
-        **{name: value for name, value in columns.items() if value is not None},
-    }
-    return _Captures(known, say(scene.lang, "words", "unknown"))
-
-
-def _out_of_memory(scene: Scene, record: LogRecord) -> Told:
-    numbers = read_allocation(record.fields)
-    values: dict[str, object] = {
-        "requested": record.fields.get("requested", "?"),
-        "unallocated": record.fields.get("unallocated", "?"),
-        "numbers": _numbers(scene, record, numbers),
-    }
-    if _went_on(scene, record):
-        return Told("recovered", "none.benign", "benign", values)
-    if numbers.others_share is not None and numbers.others_share >= threshold("oom_other_process_share").value:
-        return Told("oom_other_process", "gpu_memory.oom_other_process", "consistent", values)
-    if numbers.enough_free:
-        return Told("out_of_memory_unclear", "gpu_memory.out_of_memory", "undecided", values)
-    if (
-        numbers.unallocated is not None
-        and numbers.requested
-        and numbers.unallocated >= threshold("oom_fragmentation_share").value * numbers.requested
-    ):
-        return Told("oom_fragmentation", "gpu_memory.oom_fragmentation", "consistent", values)
-    return Told("out_of_memory", "gpu_memory.out_of_memory", "supported", values)
-
-
-def _numbers(scene: Scene, record: LogRecord, numbers: Allocation) -> str:
-    said = [
-        say(scene.lang, "memory", name, size=record.fields[name])
-        for name in ("total", "free", "process_in_use", "allocated", "reserved", "unallocated")
-        if name in record.fields
+    telling = _Telling(scene, Aftermath(scene))
+    leaders, unraised = raised_before(scene.records), ignored(scene.records)
+    records = [
+        record
+        for record in sorted(scene.records, key=sort_key)
+        if record.place not in taken and key_of(record) not in unraised
     ]
-    share = numbers.others_share
-    # What the process holds outside its allocator is only told apart from others where the message states the whole.
-    least = 0.05 if "process_in_use" in record.fields else threshold("oom_other_process_share").value
-    if share is not None and share >= least:
-        said.append(say(scene.lang, "memory", "others", percent=f"{100 * share:.0f}"))
-    return ", ".join(said) or say(scene.lang, "memory", "nothing")
+    following: list[LogRecord] = []
+    last: list[LogRecord] = []
+    for record in records:
+        if _only_fallout(record):
+            last.append(record)
+        elif key_of(record) in leaders:
+            following.append(record)
+        else:
+            telling.add(record, _tell(telling, record))
+    for record in following:
+        led_by = telling.told.get(key_of(leaders[key_of(record)]))
+        telling.add(record, _tell(telling, record) if led_by is None else replace(led_by, unknown=(), follows=True))
+    for record in last:
+        leader = leaders.get(key_of(record))
+        led_by = None if leader is None else telling.told.get(key_of(leader))
+        if led_by is not None:
+            telling.add(record, replace(led_by, role="downstream", unknown=()))
+        elif not telling.told_in_run_of(record):
+            telling.add(record, _tell(telling, record))
+    return [_finding(scene, members) for members in telling.groups.values()]
 
 
-def _went_on(scene: Scene, record: LogRecord) -> bool:
-    """Whether the run made a step well after the record and printed no further refusal after it."""
-    steps = scene.context.steps_of(record)
-    late = any(order(record.written, step, skew_us=scene.context.skew_us) == "before" for step in steps)
-    again = any(
-        other.rule_id in {"cuda.out_of_memory", "python.exception"} and sort_key(other) > sort_key(record)
-        for other in scene.records
-        if other.source_id == record.source_id
-    )
-    return late and not again
+def _only_fallout(record: LogRecord) -> bool:
+    return only_fallout(record) or (record.rule_id in _EXCEPTIONS and is_echo(record))
 
 
-def _cuda_error(record: LogRecord) -> Told:
-    what = (record.fields.get("cuda_error") or record.fields.get("nccl_cuda_error") or "").strip()
-    low = what.lower()
-    if _ECC in low:
-        return Told("uncorrectable_ecc_text", "gpu_hardware.uncorrectable_ecc", "consistent", {})
-    if "out of memory" in low or "alloc_failed" in low:
-        return Told("cuda_out_of_memory_call", "gpu_memory.out_of_memory", "undecided", {})
-    if any(word in low for word in ("illegal", "misaligned", "assert", "launch failure", "invalid program counter")):
-        return Told("gpu_exception_text", "application.gpu_exception", "consistent", {"what": what})
-    return Told("cuda_error_other", "unknown.insufficient_evidence", "undecided", {"what": what})
-
-
-def _exception(scene: Scene, record: LogRecord) -> Told | None:
-    name = record.fields.get("exception")
-    if not name or name.rsplit(".", 1)[-1] in _MESSENGERS or record.fields.get("record_ended") == "no":
-        return None
-    if _ran_on(scene, record):
-        return None
-    of_rank = "" if record.rank is None else say(scene.lang, "words", "on_rank", rank=record.rank)
-    values: dict[str, object] = {"exception": name, "of_rank": of_rank}
-    return Told("unhandled_exception", "application.unhandled_exception", "consistent", values)
+def _tell(telling: _Telling, record: LogRecord) -> Told | None:
+    scene, aftermath = telling.scene, telling.aftermath
+    row = record_cause(record.rule_id, record.fields)
+    if row is not None:
+        if row.verdict != "benign" and record.topic.startswith(_SURVIVABLE) and aftermath.went_on(record):
+            return None
+        return Told(row.story, row.cause, row.verdict, captures(scene, record))
+    if record.rule_id in _TELLERS:
+        return _TELLERS[record.rule_id](scene, aftermath, record)
+    if record.rule_id in _PEER:
+        return _peer(record)
+    if record.rule_id in KERNEL_KILLS:
+        return tell_kill(scene, record)
+    if record.rule_id == "training.nan_loss":
+        return tell_not_a_number(scene, record)
+    return tell_end(scene, record) if states_end(record) else None
 
 
 def _peer(record: LogRecord) -> Told | None:
@@ -193,58 +134,40 @@ def _peer(record: LogRecord) -> Told | None:
         return None
     if record.rule_id != "nccl.peer_lost" and "remote process exited" not in reason:
         return None
-    return Told("peer_connection_lost", "communication.peer_connection_lost", "supported", {})
+    return Told("peer_connection_lost", "communication.peer_connection_lost", "supported", {}, undated_first=False)
 
 
-def _oom_kill(scene: Scene, record: LogRecord) -> Told:
-    name = record.fields.get("process_name")
-    pid = say(scene.lang, "words", "unknown") if record.pid is None else record.pid
-    process = (
-        say(scene.lang, "words", "process", pid=pid, name=name)
-        if name
-        else say(scene.lang, "words", "process_only", pid=pid)
-    )
-    values: dict[str, object] = {"process": process}
-    if record.fields.get("constraint") == "CONSTRAINT_MEMCG":
-        return Told("cgroup_oom", "host_memory.cgroup_oom", "supported", values)
-    return Told("node_oom", "host_memory.node_oom", "supported", values)
+def _finding(scene: Scene, members: Members) -> Finding:
+    members = sorted(members, key=_first_of_all)
+    first, told = members[0]
+    records = [record for record, _ in members]
+    ranks = sorted({record.rank for record in records if record.rank is not None})
+    values = told.values
+    values |= {
+        "at_time": scene.when(first),
+        "ranks": number_ranges(ranks) or say(scene.lang, "words", "unknown"),
+    }
+    finding = compose(
+        scene.lang, told.story, told.cause, told.verdict, values,
+        first_event=first.place if told.undated_first or first.dated else None,
+        evidence=evidence_list(scene, first, list(_parts(members))),
+        window=window_of(records),
+        hosts=hosts_of(records),
+        devices=scene.devices([record.gpu_key for record in records]),
+        ranks=tuple(ranks),
+        rule_ids=tuple(dict.fromkeys(record.rule_id for record in records)),
+        thresholds=used(*told.thresholds),
+    )  # fmt: skip
+    more = tuple(dict.fromkeys(sentence for _, one in members for sentence in one.unknown))
+    return replace(finding, unknown=(*more, *finding.unknown)) if more else finding
 
 
-def _ran_on(scene: Scene, record: LogRecord) -> bool:
-    """Whether its rank entered a collective after `record`, or its run made a step well after it and nothing ended.
-
-    Then the exception was logged and handled: it ended nothing.
-    """
-    run = run_of(record, scene.runs)
-    sources = run.sources if run else {record.source_id}
-    late = record.written.shifted(scene.context.step_slack_us)
-    steps = scene.context.steps_of(record)
-    ended = any(
-        other.topic.startswith(_ENDINGS) and sort_key(other) > sort_key(record)
-        for other in scene.records
-        if other.source_id in sources
-    )
-    waited = any(
-        other.rule_id == "c10d.watchdog_timeout"
-        and other.source_id in sources
-        and other.rank == record.rank
-        and order_of(record, other, skew_us=scene.context.skew_us) == "before"
-        for other in scene.records
-        if record.rank is not None
-    )
-    return waited or (not ended and any(order(late, step, skew_us=scene.context.skew_us) == "before" for step in steps))
+def _first_of_all(member: tuple[LogRecord, Told]) -> tuple[bool, bool, int, tuple[int, ...]]:
+    record, told = member
+    return told.role == "downstream", told.follows, VERDICTS.index(told.verdict), sort_key(record)
 
 
-def _exit(scene: Scene, record: LogRecord) -> Told | None:
-    values: dict[str, object] = {"exit_code": record.exit_code}
-    killed = any(
-        other.rule_id == "kernel.oom_kill" and other.pid == record.pid and record.host in {None, other.host}
-        for other in scene.records
-    )
-    if killed:
-        return None  # the kernel's own record says who sent the signal
-    if record.exit_code in {-9, 137}:
-        return Told("killed_unknown", "process.killed_sender_unknown", "supported", values)
-    if record.exit_code in {-11, 139, -7, 135, -4, -8}:
-        return Told("native_crash", "process.native_crash", "consistent", values)
-    return None
+def _parts(members: Members) -> Iterator[Part]:
+    first = members[0][0]
+    for record, told in members:
+        yield Part(record, "first" if record is first else told.role)

@@ -16,7 +16,7 @@ _STORIES: tuple[tuple[str, frozenset[str]], ...] = (
     ("worker_ended", frozenset({"vllm.worker_died", "tgi.shard_failed"})),
     ("worker_silent", frozenset({"vllm.rpc_timeout", "sglang.watchdog_timeout"})),
     ("step_did_not_end", frozenset({"slurm.stepd_terminated"})),
-    ("node_lost", frozenset({"slurm.node_failed", "k8s.node_not_ready"})),
+    ("scheduler_lost_node", frozenset({"slurm.node_failed", "k8s.node_not_ready"})),
     ("server_ended", frozenset({"vllm.engine_fatal", "vllm.engine_dead", "sglang.scheduler_exception"})),
     ("task_failed", frozenset({"slurm.task_exit"})),
     ("cancelled", frozenset({"slurm.cancelled", "slurm.job_killed_by"})),
@@ -48,10 +48,10 @@ def _story(record: LogRecord) -> str | None:
     if record.rule_id == "slurm.cancelled" and why in _SAID:
         return None
     if record.rule_id == "slurm.cancelled" and why.startswith("node failure"):
-        return "node_lost"
+        return "scheduler_lost_node"
     if record.rule_id == "slurm.job_state":
         state = record.fields.get("state") or record.fields.get("shown_state", "")
-        return "node_lost" if state.startswith("NODE_FA") else "cancelled" if _of_job(record, state) else None
+        return "scheduler_lost_node" if state.startswith("NODE_FA") else "cancelled" if _of_job(record, state) else None
     return next((story for story, rules in _STORIES if record.rule_id in rules), None)
 
 

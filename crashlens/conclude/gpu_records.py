@@ -3,19 +3,23 @@
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from crashlens.analysis.bursts import Burst, find_bursts, first_cause_rank, leading_record
+from crashlens.analysis.bursts import SWITCH, Burst, find_bursts, first_cause_rank, leading_record
 from crashlens.analysis.records import LogRecord, seconds_between, sort_key
-from crashlens.catalog.phrases import in_language
 from crashlens.catalog.thresholds import threshold
 from crashlens.catalog.versions import catalog_versions
-from crashlens.catalog.xid_causes import XidCause, cause_of
 from crashlens.catalog.xids import xid
+from crashlens.conclude.gpu_readings import Reading, note_of, reading_of
 from crashlens.conclude.scene import Part, Scene, evidence_list, hosts_of, used, window_of
-from crashlens.conclude.wording import clock_text, compose, say
+from crashlens.conclude.wording import clock_text, compose, listed, say
 from crashlens.findings import Finding, Role, Verdict
 from crashlens.timebase import from_us, order
 
 _UNDECIDED = "unknown.insufficient_evidence"
+_BUS, _FABRIC = "gpu_hardware.fallen_off_bus", "fabric.nvlink_error"
+_TOPICS = {"gpu.xid", "gpu.bus", SWITCH}
+_REPORTS = {"gpu.init", "gpu.lost_note"}  # what follows from a fault of the GPU, and names none by itself
+_FIRST_RANKS = 5  # bus, memory, links, firmware, contained memory
+_STATUS = "gpu.driver_note"  # noise, except for a status that is a reading
 
 
 @dataclass
@@ -29,7 +33,7 @@ class GpuCase:
         bursts: Number of bursts it was seen in.
     """
 
-    cause: XidCause | None
+    cause: Reading | None
     lead: LogRecord
     records: list[LogRecord] = field(default_factory=list[LogRecord])
     bursts: int = 1
@@ -42,12 +46,13 @@ class GpuCase:
     @property
     def of_its_cause(self) -> list[LogRecord]:
         """Its records that stand for its cause themselves, and do not only go with them."""
-        return [record for record in self.records if cause_of(record.xid, record.rule_id, record.fields) == self.cause]
+        readings = ((record, reading_of(record)) for record in self.records)
+        return [record for record, reading in readings if (reading.cause if reading else _UNDECIDED) == self.cause_id]
 
 
 def find_gpu_cases(scene: Scene) -> list[GpuCase]:
     """GPU records grouped into cases, in order of time."""
-    records = [record for record in scene.records if record.topic in {"gpu.xid", "gpu.bus"}]
+    records = [record for record in scene.records if _is_of_a_gpu(record)]
     bursts = find_bursts(records, silence_s=threshold("burst_silence_s").value)
     cases: list[GpuCase] = []
     for burst in bursts:
@@ -58,20 +63,46 @@ def find_gpu_cases(scene: Scene) -> list[GpuCase]:
             else:
                 known.records += case.records
                 known.bursts += 1
+    for case in cases:
+        if case.cause_id == _BUS:
+            case.records += _bus_errors_near(scene, case)
     return cases
+
+
+def _is_of_a_gpu(record: LogRecord) -> bool:
+    noise = record.topic == _STATUS
+    return record.topic in _TOPICS | _REPORTS or (noise and reading_of(record) is not None)
+
+
+def _bus_errors_near(scene: Scene, case: GpuCase) -> list[LogRecord]:
+    """Uncorrected PCIe errors of that machine within the burst: they stand beside a lost GPU, before it or after it."""
+    silence_s = threshold("burst_silence_s").value
+    return [
+        record
+        for record in scene.records
+        if record.topic == "pcie.error"
+        and record.fields.get("aer_severity", "").startswith("Uncorrect")
+        and (record.host == case.lead.host if record.host and case.lead.host else True)
+        and record.source_id in {other.source_id for other in case.records}
+        and (gap := seconds_between(record.written, case.lead.written)) is not None
+        and abs(gap) <= silence_s
+    ]
 
 
 def conclude_gpu_case(scene: Scene, case: GpuCase) -> Finding:
     """The finding of one case."""
     if case.cause_id == "application.gpu_exception" and _repeats(case):
         return _repeating(scene, case)
-    verdict: Verdict = "supported" if case.cause else "undecided"
+    verdict: Verdict = case.cause.verdict if case.cause else "undecided"
     story = case.cause.story if case.cause else "xid_other"
     return _compose(scene, case, (story, case.cause_id, verdict))
 
 
 def independent_incidents(scene: Scene, cases: list[GpuCase]) -> Finding | None:
     """That several incidents have no shown connection, or None where there are not three of them on several GPUs."""
+    cases = [
+        case for case in cases if case.lead.topic in _TOPICS and (not case.cause or case.cause.verdict != "benign")
+    ]
     devices = {scene.device_names.get(case.lead.gpu_key or "", "") for case in cases}
     if len(cases) < 3 or len(devices) < 2:
         return None
@@ -95,7 +126,7 @@ def _cases_of(burst: Burst, scene: Scene) -> list[GpuCase]:
     for record in burst.records:
         by_gpu.setdefault(_device(record, scene), []).append(record)
     groups = [
-        GpuCase(cause_of(lead.xid, lead.rule_id, lead.fields), lead, own)
+        GpuCase(reading_of(lead), lead, own)
         for own in by_gpu.values()
         for lead in [leading_record(own, skew_us=scene.context.skew_us)]
     ]
@@ -111,15 +142,26 @@ def _cases_of(burst: Burst, scene: Scene) -> list[GpuCase]:
 
 
 def _belongs(group: GpuCase, case: GpuCase) -> bool:
-    """The same cause on several GPUs of one burst is one incident; so is what the catalog calls a child of its Xid."""
-    if group.cause == case.cause:
+    """The same cause on several GPUs of one burst is one incident; so is what follows from it.
+
+    That is what the catalog calls a child of its Xid, a report that names no GPU, and, beside a lost GPU, what the
+    links to it report.
+    """
+    if group.cause_id == case.cause_id:
         return True
+    lost = case.cause_id == _BUS
+    if group.lead.topic in _REPORTS and group.lead.gpu_key is None and first_cause_rank(case.lead) <= _FIRST_RANKS:
+        return lost or group.lead.topic != "gpu.lost_note"
+    if lost and group.cause_id == _FABRIC:
+        return order(group.lead.written, case.lead.written, skew_us=0) != "before"
     about = xid(case.lead.xid) if case.lead.xid is not None else None
     return about is not None and group.lead.xid in about.children
 
 
 def _same_case(one: GpuCase, other: GpuCase, scene: Scene) -> bool:
-    return one.cause == other.cause and one.cause is not None and _device(one.lead, scene) == _device(other.lead, scene)
+    if one.cause is None or other.cause is None or one.cause_id != other.cause_id:
+        return False
+    return one.cause.story == other.cause.story and _device(one.lead, scene) == _device(other.lead, scene)
 
 
 def _device(record: LogRecord, scene: Scene) -> str:
@@ -171,9 +213,13 @@ def _compose(
         "at_time": scene.when(case.lead),
         "xids": (f", {phrase}" if phrase else "") if story == "fallen_off_bus" else phrase,
     } | (values or {})
+    filled["of_gpu"] = say(scene.lang, "kernel", "of_gpu", gpus=filled["gpus"]) if any(keys) else ""
+    filled |= _switch_values(scene, case) if case.lead.topic == SWITCH else {}
+    if case.lead.fields.get("previous_xid"):
+        filled["previous"] = case.lead.fields["previous_xid"]
     if story == "xid_other":
         filled["catalog"] = next((f.sha256[:12] for f in catalog_versions() if f.name == "xids.toml"), "")
-    parts = [Part(record, _role(record, case, scene), _note(record, scene.lang)) for record in case.records]
+    parts = [Part(record, _role(record, case, scene), note_of(record, case.lead, scene)) for record in case.records]
     return compose(
         scene.lang, story, cause_id, verdict, filled,
         first_event=case.lead.place,
@@ -186,18 +232,32 @@ def _compose(
     )  # fmt: skip
 
 
+def _switch_values(scene: Scene, case: GpuCase) -> dict[str, object]:
+    """What the records of switches say, for a template."""
+    own = [record for record in case.records if record.topic == SWITCH]
+    numbers = sorted({int(record.fields["sxid"]) for record in own})
+    switches = sorted({record.fields["switch_bdf"].lower() for record in own})
+    links = sorted({int(record.fields["link"]) for record in own if record.fields.get("link", "").isdecimal()})
+    xids = sorted({record.xid for record in case.records if record.xid is not None})
+    return {
+        "sxids": listed(scene.lang, [f"SXid {number}" for number in numbers]),
+        "switches": listed(scene.lang, switches),
+        "links": say(scene.lang, "kernel", "links", links=listed(scene.lang, list(map(str, links)))) if links else "",
+        "beside": say(scene.lang, "kernel", "beside", xids=listed(scene.lang, [f"Xid {x}" for x in xids]))
+        if xids
+        else "",
+    }
+
+
 def _role(record: LogRecord, case: GpuCase, scene: Scene) -> Role:
     if record is case.lead:
         return "first"
+    if record.fields.get("previous_xid") in {str(other.xid) for other in case.records}:
+        return "downstream"  # the driver itself says what came before
     about = xid(record.xid) if record.xid is not None else None
-    reports = about is not None and about.first_cause_class == "never_first"
+    reports = record.topic in _REPORTS or (about is not None and about.first_cause_class == "never_first")
     ordered = order(case.lead.written, record.written, skew_us=scene.context.skew_us)
     return "downstream" if reports and ordered == "before" else "context"
-
-
-def _note(record: LogRecord, lang: str) -> str:
-    about = xid(record.xid) if record.xid is not None else None
-    return "" if about is None else in_language(about.meaning, lang)
 
 
 def _by_rank(number: int) -> tuple[int, int]:

@@ -5,19 +5,9 @@ from dataclasses import dataclass, field
 
 from crashlens.analysis.records import LogRecord
 from crashlens.conclude.scene import Part, Scene, evidence_list, hosts_of, used, window_of
+from crashlens.conclude.told import captures
 from crashlens.conclude.wording import compose, number_ranges, say
 from crashlens.findings import Finding, Verdict
-
-
-class Captures(dict[str, object]):
-    """What a record says, for a template; what it does not say is worded as unknown."""
-
-    def __init__(self, known: Mapping[str, object], unknown: str) -> None:
-        super().__init__(known)
-        self._unknown = unknown
-
-    def __missing__(self, _key: str) -> object:
-        return self._unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +44,10 @@ def finding_of(
     downstream = [record for record in downstream if record is not first and record not in context]
     records = [first, *context, *downstream]
     ranks = sorted({record.rank for record in records if record.rank is not None})
-    unknown = say(scene.lang, "words", "unknown")
-    columns = {"host": first.host, "pid": first.pid, "exit_code": first.exit_code, "job_id": first.job_id}
-    known = {
-        **first.fields,
-        **{name: value for name, value in columns.items() if value is not None},
-        "at_time": scene.when(first),
-        "ranks": number_ranges(ranks) or unknown,
-        **reading.values,
-    }
+    more = {"at_time": scene.when(first), "ranks": number_ranges(ranks) or say(scene.lang, "words", "unknown")}
+    values = captures(scene, first, **(more | dict(reading.values)))
     return compose(
-        scene.lang, reading.story, reading.cause, reading.verdict, Captures(known, unknown),
+        scene.lang, reading.story, reading.cause, reading.verdict, values,
         first_event=first.place if reading.first_named else None,
         evidence=evidence_list(
             scene,

@@ -26,7 +26,6 @@ def conclude_runtime(scene: Scene) -> list[Finding]:
         None if conflict else _cpu_session(scene, records),
         _placement(scene, records),
         _driver_pair(scene, records),
-        _fabric_manager(scene, records),
         _arena_growth(scene, records),
     ]
     return [finding for finding in found if finding is not None]
@@ -148,23 +147,6 @@ _PAIR_WORDS = {
     "cudaErrorSystemDriverMismatch",
     "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
 }
-_NOT_READY = {"system not yet initialized", "cudaErrorSystemNotReady", "CUDA_ERROR_SYSTEM_NOT_READY"}
-
-
-def _fabric_manager(scene: Scene, records: list[LogRecord]) -> Finding | None:
-    """CUDA error 802, or a Fabric Manager that refuses to start for its version; the refusal says more."""
-    refused = of_rules(records, "fabricmanager.version_mismatch")
-    not_ready = [r for r in of_rules(records, "cuda.compat_error") if r.fields.get("what") in _NOT_READY]
-    if not refused and not not_ready:
-        return None
-    reading = Reading(
-        "fabric_manager_version" if refused else "fabric_not_ready",
-        "fabric.fabric_manager",
-        "supported" if refused else "consistent",
-    )
-    if refused:
-        return finding_of(scene, reading, refused[0], context=refused, downstream=not_ready)
-    return finding_of(scene, reading, not_ready[0], context=not_ready)
 
 
 def _arena_growth(scene: Scene, records: list[LogRecord]) -> Finding | None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from crashlens.analysis.ranks import with_ranks
 from crashlens.analysis.records import Kind, LogRecord, kind_of, log_records, sort_key, thin_out
 from crashlens.analysis.relations import Context, Relation, find_relations
 from crashlens.analysis.runs import Run, find_runs
@@ -103,6 +104,7 @@ def build_scene(tables: Tables, rule_set: RuleSet, *, uncut: Tables, lang: str) 
     records, left_out = thin_out(log_records(tables.events, tables.sources), most_of_a_kind=MOST_RECORDS_OF_A_KIND)
     pci_by_gpu = _column_by_gpu(tables.gpus, "pci_bus_id")
     runs = find_runs([*_named_outside(tables, uncut), *records], pci_by_gpu)
+    records = with_ranks(records, runs)
     skew_us = round(threshold("cross_host_skew_s").value * 1e6)
     context = Context(
         runs=runs,

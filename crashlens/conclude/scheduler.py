@@ -1,4 +1,4 @@
-"""What Slurm and Kubernetes say of host memory, killed tasks and GPUs taken away: one finding per job.
+"""What Slurm and Kubernetes say of host memory and of GPUs taken away: one finding per job, its teardown beside it.
 
 The kernel's own record of a kill names the process and the cgroup; where it stands for the same job, it is the finding
 and these lines say nothing more.
@@ -14,18 +14,14 @@ from crashlens.findings import Finding
 _HARDWARE = ("gpu_hardware.", "fabric.")
 _OOM_STATES = {"OUT_OF_MEMORY", "OUT_OF_ME+"}
 _TEARDOWN = ("slurm.step_aborted", "slurm.cancelled", "slurm.task_exit", "k8s.container_exit", "k8s.restarting")
-_CRASHES = {"Segmentation fault", "Bus error", "Aborted", "Illegal instruction", "Floating point exception"}
 
 
 def conclude_scheduler(scene: Scene) -> list[Finding]:
-    """Findings on memory limits, then on tasks that srun saw killed or crashed without one."""
+    """Findings on GPUs that a device plugin took away, and on memory limits, one per job."""
     records = sorted(scene.records, key=sort_key)
     limits = [record for record in records if _at_limit(record)]
-    found = _plugin_xids(scene, records)
-    found += [_memory_limit(scene, records, own) for own in _by_job(limits) if not _kernel_says_it(scene, own)]
-    if limits:
-        return found
-    return [*found, *_tasks(scene, records)]
+    jobs = [own for own in _by_job(limits) if not _kernel_says_it(scene, own)]
+    return [*_plugin_xids(scene, records), *(_memory_limit(scene, records, own) for own in jobs)]
 
 
 def _plugin_xids(scene: Scene, records: list[LogRecord]) -> list[Finding]:
@@ -97,35 +93,3 @@ def _memory_limit(scene: Scene, records: list[LogRecord], own: list[LogRecord]) 
     sources = {record.source_id for record in own}
     later = [r for r in of_rules(records, *_TEARDOWN) if r.source_id in sources and r not in own]
     return finding_of(scene, reading, first, context=direct, downstream=[*own, *later])
-
-
-def _tasks(scene: Scene, records: list[LogRecord]) -> list[Finding]:
-    """Tasks that srun, and containers that the kubelet, saw end by a signal."""
-    killed = [
-        record
-        for record in of_rules(records, "slurm.task_exit", "k8s.container_exit", "vllm.worker_died")
-        if record.fields.get("what") == "Killed" or record.exit_code in {137, -9}
-    ]
-    killed += [record for record in of_rules(records, "slurm.job_state") if record.fields.get("signal") == "9"]
-    crashed = [
-        record
-        for record in of_rules(records, "slurm.task_exit", "k8s.container_exit")
-        if record.fields.get("what") in _CRASHES or record.exit_code in {139, 135, 134}
-    ]
-    found: list[Finding] = []
-    if crashed:
-        reading = Reading("task_crashed", "process.native_crash", "consistent")
-        found.append(finding_of(scene, reading, crashed[0], context=crashed))
-    if killed and not _kernel_killed(scene, killed):
-        reading = Reading("task_killed", "process.killed_sender_unknown", "supported")
-        found.append(finding_of(scene, reading, killed[0], context=killed))
-    return found
-
-
-def _kernel_killed(scene: Scene, killed: list[LogRecord]) -> bool:
-    """Whether the kernel says that it killed a process on a host of these tasks, or on one that nothing names."""
-    hosts = {record.host for record in killed}
-    return any(
-        record.rule_id == "kernel.oom_kill" and (record.host in hosts or None in {record.host, *hosts})
-        for record in scene.records
-    )

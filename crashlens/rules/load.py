@@ -9,7 +9,18 @@ from importlib import resources
 from typing import Any, TypeVar, cast
 
 from crashlens.errors import DataFileError
-from crashlens.rules.model import Metric, Record, Rule, RuleCheck, RuleSet, Sequence, SequenceStep, Severity, StepLine
+from crashlens.rules.model import (
+    Joins,
+    Metric,
+    Record,
+    Rule,
+    RuleCheck,
+    RuleSet,
+    Sequence,
+    SequenceStep,
+    Severity,
+    StepLine,
+)
 
 _TEXT, _LIST = str, list
 _SHAPES: dict[str, tuple[dict[str, type], dict[str, type]]] = {
@@ -21,7 +32,8 @@ _SHAPES: dict[str, tuple[dict[str, type], dict[str, type]]] = {
         },
         {
             "added": object, "replaces": _LIST, "time": dict, "record": dict, "fallback": bool,
-            "false_positives": _LIST, "next_checks": _LIST, "captures": _LIST, "metrics": dict,
+            "false_positives": _LIST, "next_checks": _LIST, "captures": _LIST, "joins": dict, "metrics": dict,
+            "reads": _TEXT,
         },
     ),
     "step_line": (
@@ -178,6 +190,8 @@ def _rule(row: dict[str, Any], place: str) -> Rule:
         marks=cast("Any", _one_of(time.get("marks", "moment"), {"moment", "end"}, "time.marks")),
         length_field=time.get("length_field", ""),
         record=None if record is None else _record(record),
+        joins=None if "joins" not in row else _joins(row["joins"]),
+        reads=cast("Any", _one_of(row.get("reads", "message"), {"message", "line"}, "reads")),
         fallback=row.get("fallback", False),
         means=row["means"],
         does_not_prove=_texts(row, "does_not_prove"),
@@ -199,9 +213,16 @@ def _metrics(table: dict[str, Any]) -> dict[str, Metric]:
     }
 
 
+def _joins(joins: dict[str, Any]) -> Joins:
+    keep = cast("Any", _one_of(joins.get("keep", "first"), {"first", "last"}, "joins.keep"))
+    return Joins(tuple(joins["same"]), int(joins["within_lines"]), keep)
+
+
 def _record(record: dict[str, Any]) -> Record:
     return Record(
         ends=_compile(record["ends"], "record.ends"),
+        also=_compile(record["also"], "record.also") if "also" in record else None,
+        same=tuple(record.get("same", ())),
         within_lines=int(record["within_lines"]),
         unended=cast("Any", _one_of(record.get("unended", "drop"), {"keep", "drop"}, "record.unended")),
         key=cast("Any", _one_of(record.get("key", "start"), {"start", "end"}, "record.key")),
@@ -210,8 +231,8 @@ def _record(record: dict[str, Any]) -> Record:
 
 def _step_line(row: dict[str, Any], place: str) -> StepLine:
     pattern = _compile(row["pattern"], "pattern")
-    if "step" not in pattern.groupindex:
-        raise _FaultyRowError("pattern captures no (?P<step>...)")
+    if not {"step", "epoch"} & pattern.groupindex.keys():
+        raise _FaultyRowError("pattern captures no (?P<step>...)")  # or how many epochs are done, where that is all
     return StepLine(
         id=row["id"],
         literals=_literals(row),

@@ -24,15 +24,34 @@ class Record:
 
     Attributes:
         ends: The line that ends it; its captures belong to the record.
+        also: Lines on the way whose captures belong to it too, or None.
+        same: Captures that a later line must repeat, where it names them, to belong to it.
         within_lines: How many lines of that stream are read for it.
         unended: What becomes of a record whose end never comes: `keep` what the first line said, or `drop` it.
         key: Which line names the record, `start` or `end`.
     """
 
     ends: re.Pattern[str]
+    also: re.Pattern[str] | None
+    same: tuple[str, ...]
     within_lines: int
     unended: Literal["keep", "drop"]
     key: Literal["start", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class Joins:
+    """When further records of a rule are counted in the first one: an error that is handed up prints a line per call.
+
+    Attributes:
+        same: Captures that must agree; process and host must agree too.
+        within_lines: How many lines behind the last one a further record may stand.
+        keep: Which of them is the row: the `first`, or of a progress the `last`.
+    """
+
+    same: tuple[str, ...]
+    within_lines: int
+    keep: Literal["first", "last"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +80,8 @@ class Rule:
         marks: `moment`, or `end` when the record is written at the end of a wait of `length_field` milliseconds.
         length_field: The captured field with the length of that wait, or "".
         record: How it goes on over several lines, or None.
+        joins: When further records of it are counted in the first one, or None.
+        reads: `message`, or `line` where the words of an envelope decide too.
         fallback: Used only for lines that no other rule claims.
         means: What it says, one sentence.
         does_not_prove: What must not be read into it.
@@ -86,6 +107,8 @@ class Rule:
     marks: Literal["moment", "end"]
     length_field: str
     record: Record | None
+    joins: Joins | None
+    reads: Literal["message", "line"]
     fallback: bool
     means: str
     does_not_prove: tuple[str, ...]

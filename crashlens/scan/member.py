@@ -9,7 +9,7 @@ import codecs
 import hashlib
 import lzma
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -24,12 +24,51 @@ RATIO_FREE = 64 * 1024**2  # up to here any ratio passes: small files may be all
 MOST_LEADING_NUL = 1024**3  # a log rotated under a program that goes on writing starts with a hole of its old length
 
 
+@dataclass(slots=True)
+class LineMap:
+    """Where the lines of a normalised block stand in the file.
+
+    Attributes:
+        first: Number of the first line of the file that each line was made of, from 1.
+        last: Number of the last.
+        raw_first: Number of the first line in `raw`.
+        raw: The lines of the file that the block was made of.
+        kept: What a line was made of, by its index, where that does not stand in `raw` alone.
+        pieces: The parts of a line, by its index, that hard wrapping may have cut; such a line is only tried.
+        said: What the envelope that was taken off says, from the line of the file, as `write_fields` writes it. It is
+            asked for the lines that matter only.
+    """
+
+    first: Sequence[int]
+    last: Sequence[int]
+    raw_first: int
+    raw: bytes
+    kept: dict[int, bytes] = field(default_factory=dict[int, bytes])
+    pieces: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+    said: Callable[[bytes], bytes] | None = None
+    _lines: list[bytes] | None = None
+
+    def shown(self, index: int) -> bytes:
+        """The lines of the file that line `index` was made of, as they stand there."""
+        kept = self.kept.get(index)
+        if kept is not None:
+            return kept
+        if self._lines is None:
+            self._lines = self.raw.split(b"\n")
+        first, last = self.first[index] - self.raw_first, self.last[index] - self.raw_first
+        return self._lines[first] if first == last else b"\n".join(self._lines[first : last + 1])
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines: UTF-8 bytes and the number of the first line in them."""
+    """Whole lines: UTF-8 bytes and the number of the first line in them.
+
+    A normaliser sets `lines`: then the lines are not those of the file, and it says where they come from.
+    """
 
     first_line: int
     data: bytes
+    lines: LineMap | None = None
 
 
 _UNREAD_PACKED = {
@@ -39,10 +78,6 @@ _UNREAD_PACKED = {
     b"\x7fELF": "a program",
     b"PAR1": "a Parquet file",
     b"\x89PNG": "an image",
-    b"\x80\x02": "a Python pickle (never loaded)",
-    b"\x80\x03": "a Python pickle (never loaded)",
-    b"\x80\x04": "a Python pickle (never loaded)",
-    b"\x80\x05": "a Python pickle (never loaded)",
 }
 
 
@@ -185,6 +220,11 @@ class Member:
         with self.file.open("rb") as raw:
             self.sha256 = hashlib.file_digest(raw, "sha256").hexdigest()
         return self.sha256
+
+    def unpacked(self) -> Iterator[bytes]:
+        """The bytes after decompression, not decoded; guarded like `blocks`, and cut where it cuts."""
+        with self.file.open("rb") as raw:
+            yield from self._unpacked(raw, _not_hashed, self.notices)
 
     def blocks(self) -> Iterator[Block]:
         """All lines in blocks of about 256 KiB; the last line may lack its LF. Sets `lines` and `sha256`."""

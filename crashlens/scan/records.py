@@ -11,9 +11,11 @@ from itertools import islice
 
 from crashlens.rules.matcher import ERROR_WORDS, LiteralMatcher, Matcher
 from crashlens.rules.model import Record, Rule, RuleSet, StepLine
+from crashlens.scan.block_lines import BlockLines
 from crashlens.scan.envelope import Peeled, peel, strip_unprinted
 from crashlens.scan.masking import mask_secrets
 from crashlens.scan.member import Block
+from crashlens.scan.rejoin import Joined, rejoined
 
 LONGEST_SEGMENT = 16 * 1024  # of a stretch twice as long the start, the end and what is near a literal are searched
 REACH = 8 * 1024  # characters behind a literal that belong to its record, and a quarter of it before
@@ -22,7 +24,11 @@ MOST_RECORDS_PER_LINE = 2**16 - 1  # what the column that numbers them can hold
 _BEFORE_QUOTE = {"", " ", "\t", "(", "[", "{", "=", ",", ":"}
 SHOWN_ERROR_LINES = 3  # of the lines with an error word that no rule claims, so many are named
 READ_ON_FACTOR = 8  # lines of other ranks that may stand between those of one record
-_GLUED = re.compile(r"(?<=[^\s\]:])(?=\[rank\d{1,6}\]:\[[IWEF])")
+MOST_RECORD_LINES = 2000  # that a record may go on for, whatever its rule says
+MOST_RECORD_CHARACTERS = 1024 * 1024
+KEPT_NUMBERS = 10_000  # lines whose records are still numbered
+# A progress bar ends in `examples/s]` or `s/it]`; what is printed next to it is glued to that bracket.
+_GLUED = re.compile(r"(?:(?<=[^\s\]:])|(?<=/s\])|(?<=/it\]))(?=\[rank\d{1,6}\]:\[[IWEF])")
 
 
 @dataclass
@@ -37,6 +43,7 @@ class Hit:
         peeled: What the envelopes of `line` said.
         groups: Named captures that are not None.
         text: The raw text of `line`, or of the part of it that holds the record.
+        span: Where the pattern matched in the message.
     """
 
     rule: Rule | StepLine
@@ -46,6 +53,7 @@ class Hit:
     peeled: Peeled
     groups: dict[str, str]
     text: str
+    span: tuple[int, int] = (0, 0)
 
 
 class _Open:
@@ -55,7 +63,8 @@ class _Open:
         self.hit = hit
         self.record = record
         self.own_lines = record.within_lines
-        self.all_lines = record.within_lines * READ_ON_FACTOR
+        self.all_lines = min(record.within_lines * READ_ON_FACTOR, MOST_RECORD_LINES)
+        self.characters = 0
 
 
 @dataclass
@@ -93,6 +102,10 @@ class RecordReader:
         self._items: tuple[Rule | StepLine, ...] = (*self.rule_set.rules, *self.rule_set.step_lines)
         self._engine = self.matcher or LiteralMatcher([item.literals for item in self._items])
         self._open: list[_Open] = []
+        self._line_end = 0  # the last line of the file that the line being read was made of
+        self._numbers: dict[int, int] = {}  # records of each line so far
+        self._rejoined: set[tuple[str, int]] = set()  # rule and line of what only the joined lines say
+        self._fed = False  # whether the line that was read last goes on with a record
 
     def read(self, blocks: Iterable[Block]) -> Iterator[Hit]:
         """Every record, in the order of the lines that end them."""
@@ -102,76 +115,122 @@ class RecordReader:
 
     def _read_block(self, block: Block) -> Iterator[Hit]:
         data = strip_unprinted(block.data)
-        raw = block.data if data is not block.data else b""
-        raw_lines = raw.split(b"\n") if raw else []
+        lines = BlockLines(block, data)
         at, line = 0, block.first_line
         for candidate in self._engine.candidates(data):
             while self._open and at < candidate.start:
                 end = data.find(b"\n", at)
-                yield from self._line(line, _text(data[at:end], raw_lines, line - block.first_line), ())
+                yield from self._read_line(lines, line, data[at:end])
                 at, line = end + 1, line + 1
             if candidate.start < at:
                 continue
             line += data.count(b"\n", at, candidate.start)
             at = candidate.end + 1
             items = tuple(self._items[number] for number in candidate.items)
-            text = _text(data[candidate.start : candidate.end], raw_lines, line - block.first_line)
-            found = list(self._line(line, text, items))
-            if found or self._open:
-                self.counts.matched += 1
-            elif any(word.decode() in text[0] for word in ERROR_WORDS):
-                self.counts.error_like += 1
-                if len(self.counts.error_lines) < SHOWN_ERROR_LINES:
-                    self.counts.error_lines.append(line)
-            yield from found
+            found = data[candidate.start : candidate.end]
+            error = any(word in found for word in ERROR_WORDS)
+            yield from self._read_line(lines, line, found, items, error=error)
             line += 1
         while self._open and at < len(data):
             end = data.find(b"\n", at)
             end = len(data) if end < 0 else end
-            yield from self._line(line, _text(data[at:end], raw_lines, line - block.first_line), ())
+            yield from self._read_line(lines, line, data[at:end])
             at, line = end + 1, line + 1
+
+    def _read_line(
+        self, lines: BlockLines, line: int, data: bytes, items: tuple[Rule | StepLine, ...] = (), *, error: bool = False
+    ) -> list[Hit]:
+        """The records of a line of a block, which may be made of several lines of the file or only be tried."""
+        number, pieces = lines.number(line), lines.pieces(line)
+        self._line_end = lines.last(line)
+        if pieces is None:
+            return self._counted(number, lines.text(line, data), items, error=error)
+        found = rejoined(
+            Joined(pieces, number, lines.text(line, data)[1]),
+            lambda peeled: [hit for item in items for hit in _matches(item, peeled, number, peeled.message)],
+        )
+        self._rejoined = {(hit.rule.id, covered) for hit in found for covered in range(hit.line, hit.line_end + 1)}
+        self._open += [_Open(hit, record) for hit in found if (record := _record_of(hit.rule)) is not None]
+        return list(self._numbered(hit for hit in found if _record_of(hit.rule) is None))
+
+    def _counted(
+        self, line: int, text: tuple[str, str], items: tuple[Rule | StepLine, ...] = (), *, error: bool = False
+    ) -> list[Hit]:
+        self._fed = any(covered == line for _, covered in self._rejoined)
+        found = list(self._line(line, text, items))
+        opened = any(item.hit.line == line for item in self._open)
+        if found or opened or (error and self._fed):
+            self.counts.matched += 1
+        elif error:
+            self.counts.error_like += 1
+            if len(self.counts.error_lines) < SHOWN_ERROR_LINES:
+                self.counts.error_lines.append(line)
+        return found
 
     def _line(self, line: int, text: tuple[str, str], items: tuple[Rule | StepLine, ...]) -> Iterator[Hit]:
         clean, raw = text
-        n = 0
         segments = _segments(clean, [literal for item in items for literal in item.literals])
         for segment, peeled in segments:
             shown = raw if len(segments) == 1 else segment
             begun = [hit for item in items for hit in _matches(item, peeled, line, shown)]
-            ended = self._feed_open(line, peeled, shown)
+            if self._rejoined:
+                begun = [hit for hit in begun if (hit.rule.id, line) not in self._rejoined]
+            for hit in begun:
+                hit.line_end = self._line_end
+            ended, fed = self._feed_open(line, peeled, shown)
+            begun = [hit for hit in begun if hit.rule.id not in fed]  # the line goes on with the record that is open
+            claimed = not all(fed.values()) or any(not _is_fallback(hit) for hit in begun)
+            begun = [hit for hit in begun if not (claimed and _is_fallback(hit))]
             opening = [_Open(hit, record) for hit in begun if (record := _record_of(hit.rule)) is not None]
-            claimed = any(not _is_fallback(hit) for hit in begun)
-            whole = [hit for hit in begun if _record_of(hit.rule) is None and not (claimed and _is_fallback(hit))]
+            # A line that ends a traceback is not also an exception without one.
+            closing = any(_is_fallback(hit) for hit in ended)
+            whole = [hit for hit in begun if _record_of(hit.rule) is None and not (closing and _is_fallback(hit))]
+            # A fallback that other rules claim the end of is dropped; what only its number of lines ended is not.
+            over = any(not _is_fallback(hit) for hit in begun)
             self._open += opening
-            for hit in (*whole, *(hit for hit in ended if not (claimed and _is_fallback(hit)))):
-                if n == MOST_RECORDS_PER_LINE:
-                    self.counts.dropped += 1
-                    continue
-                hit.n, n = n, n + 1
-                yield hit
+            yield from self._numbered((*whole, *(hit for hit in ended if not (over and _is_fallback(hit)))))
 
-    def _feed_open(self, line: int, peeled: Peeled, text: str) -> list[Hit]:
+    def _numbered(self, hits: Iterable[Hit]) -> Iterator[Hit]:
+        """The records with their number within the line that names them, up to the most that one line may hold."""
+        for hit in hits:
+            n = self._numbers.get(hit.line, 0)
+            if n == MOST_RECORDS_PER_LINE:
+                self.counts.dropped += 1
+                continue
+            self._numbers[hit.line] = n + 1
+            if len(self._numbers) > KEPT_NUMBERS:
+                del self._numbers[next(iter(self._numbers))]
+            hit.n = n
+            yield hit
+
+    def _feed_open(self, line: int, peeled: Peeled, text: str) -> tuple[list[Hit], dict[str, bool]]:
+        """The records that this line ends; the rules of the open records that it belongs to: is it a fallback?"""
         done: list[Hit] = []
+        fed: dict[str, bool] = {}
         still: list[_Open] = []
         ends: dict[str, re.Match[str] | None] = {}  # per rule: one line ends one record, the one that began last
         for item in reversed(self._open):
             item.all_lines -= 1
-            opener = item.hit.peeled
-            if (opener.rank, opener.pid) == (peeled.rank, peeled.pid):
+            item.characters += len(text)
+            if _is_same_stream(item.hit.peeled, peeled):
+                self._fed = True
                 item.own_lines -= 1
                 rule_id = item.hit.rule.id
                 if rule_id not in ends:
                     ends[rule_id] = item.record.ends.search(peeled.message)
-                if (found := ends[rule_id]) is not None:
+                if (found := ends[rule_id]) is not None and _fits(item, found):
                     ends[rule_id] = None
-                    done.append(_ended(item, found, line, peeled, text))
+                    fed[rule_id] = _is_fallback(item.hit)
+                    done.append(_ended(item, found, (line, self._line_end), peeled, text))
                     continue
-            if item.own_lines > 0 and item.all_lines > 0:
+                if rule_id not in fed and _also(item, self._line_end, peeled):
+                    fed[rule_id] = _is_fallback(item.hit)
+            if item.own_lines > 0 and item.all_lines > 0 and item.characters < MOST_RECORD_CHARACTERS:
                 still.append(item)
             else:
                 done.extend(_unended(item))
         self._open = still[::-1]
-        return done[::-1]
+        return done[::-1], fed
 
     def _close_all(self) -> Iterator[Hit]:
         for item in self._open:
@@ -179,13 +238,42 @@ class RecordReader:
         self._open = []
 
 
-def _ended(item: _Open, found: re.Match[str], line: int, peeled: Peeled, text: str) -> Hit:
+def _is_same_stream(opener: Peeled, peeled: Peeled) -> bool:
+    """Whether two lines may be of one record: process, rank and output are the same, and no other machine is named."""
+    if (opener.rank, opener.local_rank, opener.pid, opener.part) != (
+        peeled.rank,
+        peeled.local_rank,
+        peeled.pid,
+        peeled.part,
+    ):
+        return False
+    return opener.host == peeled.host or opener.host is None or peeled.host is None
+
+
+def _fits(item: _Open, found: re.Match[str]) -> bool:
+    """Whether a line says of what its record is about the same as the record does."""
+    said = found.groupdict()
+    ours = item.hit.groups
+    return all(said.get(name) in {None, ours.get(name, said.get(name))} for name in item.record.same)
+
+
+def _also(item: _Open, line_end: int, peeled: Peeled) -> bool:
+    """Whether a line on the way belongs to an open record; what it says is added."""
+    found = item.record.also.search(peeled.message) if item.record.also else None
+    if found is None or not _fits(item, found):
+        return False
+    item.hit.groups |= {key: value for key, value in found.groupdict().items() if value and key not in item.hit.groups}
+    item.hit.line_end = line_end
+    return True
+
+
+def _ended(item: _Open, found: re.Match[str], place: tuple[int, int], peeled: Peeled, text: str) -> Hit:
     hit = item.hit
     hit.groups |= {key: value for key, value in found.groupdict().items() if value is not None}
-    hit.line_end = line
+    hit.line_end = place[1]
     if item.record.key == "end":
         hit.groups["record_start"] = str(hit.line)
-        hit.line, hit.peeled, hit.text = line, peeled, text
+        hit.line, hit.peeled, hit.text = place[0], peeled, text
     return hit
 
 
@@ -193,6 +281,8 @@ def _unended(item: _Open) -> list[Hit]:
     if item.record.unended == "drop":
         return []
     item.hit.groups["record_ended"] = "no"
+    if item.all_lines <= 0 or item.characters >= MOST_RECORD_CHARACTERS:
+        item.hit.groups["truncated_record"] = "yes"
     return [item.hit]
 
 
@@ -202,14 +292,6 @@ def _record_of(rule: Rule | StepLine) -> Record | None:
 
 def _is_fallback(hit: Hit) -> bool:
     return isinstance(hit.rule, Rule) and hit.rule.fallback
-
-
-def _text(data: bytes, raw_lines: list[bytes], index: int) -> tuple[str, str]:
-    """The line as it is matched and as it is shown: without and with its terminal escapes."""
-    clean = data.removesuffix(b"\r").decode("utf-8", "backslashreplace")
-    if not raw_lines:
-        return clean, clean
-    return clean, raw_lines[index].removesuffix(b"\r").decode("utf-8", "backslashreplace")
 
 
 def _segments(text: str, literals: Sequence[str]) -> list[tuple[str, Peeled]]:
@@ -259,7 +341,7 @@ def hits_of(rule_set: RuleSet, peeled: Peeled, line: int, text: str) -> list[Hit
 
 
 def _matches(item: Rule | StepLine, peeled: Peeled, line: int, text: str) -> list[Hit]:
-    message = peeled.message
+    message = text if isinstance(item, Rule) and item.reads == "line" else peeled.message
     if not any(literal in message for literal in item.literals):
         return []
     if isinstance(item, Rule) and peeled.component not in item.applies_to:
@@ -273,7 +355,7 @@ def _matches(item: Rule | StepLine, peeled: Peeled, line: int, text: str) -> lis
             more = capture.search(message)
             if more:
                 groups |= {key: value for key, value in more.groupdict().items() if value and key not in groups}
-        hits.append(Hit(item, line, line, 0, peeled, groups, text))
+        hits.append(Hit(item, line, line, 0, peeled, groups, text, found.span()))
     return hits
 
 

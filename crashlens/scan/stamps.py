@@ -5,8 +5,12 @@ missing too), `monotonic` (since boot). Nothing is guessed: what a stamp does no
 """
 
 import re
+import tomllib
+import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
+from importlib import resources
 from typing import Literal
 
 from crashlens.timebase import to_us
@@ -15,14 +19,8 @@ StampKind = Literal["utc", "local", "local_no_year", "monotonic"]
 
 # A year-less stamp is kept on a scale of its own: the wall clock of this leap year, so that 29 February exists.
 NO_YEAR = 1972
+_LATEST_US = 253_000_000_000 * 1_000_000  # year 9987
 YEARS = range(2, 9999)  # a zone moves a time by up to a day, and the next year must exist too
-
-MONTHS = {
-    name: number
-    for number, name in enumerate(
-        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1
-    )
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +32,30 @@ class Stamp:
         kind: What its clock is.
         clock_us: Microseconds on that clock; wall clocks count as if they were UTC.
         resolution_us: Step of the last digit printed.
+        part: Which of several clocks of this kind it is: clocks since boot start anew with each boot.
     """
 
     layer: str
     kind: StampKind
     clock_us: int
     resolution_us: int
+    part: str = ""
 
 
 def wall_stamp(layer: str, parts: re.Match[str]) -> Stamp | None:
-    """A stamp from named groups `year month day hour minute second fraction offset`, or None where it is no time."""
+    """A stamp from named groups `year month day hour minute second fraction offset`, or None where it is no time.
+
+    `yy` may stand for a year of this century with two digits.
+    """
     found = parts.groupdict()
     second = found.get("second")
     fraction = found.get("fraction") or ""
     month = found["month"]
+    year = f"20{found['yy']}" if found.get("yy") else found.get("year")
     try:
         moment = datetime(
-            int(found.get("year") or NO_YEAR),
-            MONTHS[month[:3].lower()] if not month.isdigit() else int(month),
+            int(year or NO_YEAR),
+            int(month) if month.isdecimal() else month_number(month),
             int(found["day"]),
             int(found["hour"]),
             int(found["minute"]),
@@ -66,19 +70,39 @@ def wall_stamp(layer: str, parts: re.Match[str]) -> Stamp | None:
     if moment.year not in YEARS:
         return None
     resolution_us = 60_000_000 if second is None else max(1, 10 ** (6 - min(6, len(fraction))))
-    kind: StampKind = "utc" if offset else "local" if found.get("year") else "local_no_year"
+    kind: StampKind = "utc" if offset else "local" if year else "local_no_year"
     return Stamp(layer, kind, to_us(placed), resolution_us)
 
 
-def uptime_stamp(layer: str, seconds: str, fraction: str) -> Stamp:
+@lru_cache(maxsize=1)
+def _months() -> dict[str, int]:
+    text = (resources.files("crashlens.scan") / "months.toml").read_text(encoding="utf-8")
+    return {name: number for locale in tomllib.loads(text)["locale"] for number, name in enumerate(locale["months"], 1)}
+
+
+def month_number(name: str) -> int:
+    """The month with this short name in any of the locales of months.toml.
+
+    Raises:
+        KeyError: No month is called so.
+    """
+    return _months()[unicodedata.normalize("NFC", name).lower().removesuffix(".")]
+
+
+def epoch_stamp(layer: str, microseconds: int) -> Stamp | None:
+    """A stamp of microseconds since 1970 in UTC, or None where no clock shows that."""
+    return Stamp(layer, "utc", microseconds, 1) if 0 <= microseconds < _LATEST_US else None
+
+
+def uptime_stamp(layer: str, seconds: str, fraction: str, part: str = "") -> Stamp:
     """A stamp of seconds since boot."""
     digits = fraction[:6]
     clock_us = int(seconds) * 1_000_000 + int(digits.ljust(6, "0") or 0)
-    return Stamp(layer, "monotonic", clock_us, max(1, 10 ** (6 - len(digits))))
+    return Stamp(layer, "monotonic", clock_us, max(1, 10 ** (6 - len(digits))), part)
 
 
 def _offset(text: str) -> timezone:
-    if text in {"Z", "z"}:
+    if text in {"Z", "z", "UTC", "GMT"}:
         return UTC
     digits = text[1:].replace(":", "").ljust(4, "0")
     minutes = int(digits[:2]) * 60 + int(digits[2:4])

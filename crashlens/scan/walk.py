@@ -1,27 +1,20 @@
 """Paths to members: which files does a folder hold, under which names, and which are left out?
 
-Links are not followed out of the folder, devices and pipes are not opened, hidden and linked folders are not entered.
+Archives are entered. Links are not followed out of the folder, devices and pipes are not opened, hidden and linked
+folders are not entered.
 Everything left out is said.
 """
 
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from crashlens.errors import NoSuchInputError
+from crashlens.scan.archive import LeftOut, archive_kind, archive_members
 from crashlens.scan.member import Member
 
 MOST_FILES = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """A path that is not read, and why."""
-
-    path: str
-    why: str
 
 
 def walk(paths: Sequence[str | os.PathLike[str]]) -> Iterator[Member | LeftOut]:
@@ -58,7 +51,9 @@ def walk(paths: Sequence[str | os.PathLike[str]]) -> Iterator[Member | LeftOut]:
                 yield LeftOut(shown, f"more than {MOST_FILES:,} files; the rest was not read")
                 return
             entry = _check(file, root, shown, seen)
-            if entry is not None:
+            if isinstance(entry, Member) and (kind := archive_kind(entry)) is not None:
+                yield from archive_members(entry, kind)
+            elif entry is not None:
                 yield entry
 
 

@@ -23,7 +23,8 @@ _WHOLE_UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LONG = ("seq", "timeout_ms", "ran_ms")
 _SHORT = ("xid", "exit_code")
 _JOB = ("job_id", "job_step_id")
-_OWN_COLUMNS = {*_LONG, *_SHORT, *_JOB, "rank", "local_rank", "pid", "host", "process_group"}
+MOST_REPEATS = 2**32 - 1  # what the column can hold
+_OWN_COLUMNS = {*_LONG, *_SHORT, *_JOB, "attempt", "rank", "local_rank", "pid", "host", "process_group"}
 _STEP_VALUES = ("step_time_s", "tokens_per_s", "samples_per_s", "mfu_ratio", "loss")
 
 
@@ -63,6 +64,9 @@ class RowBuilder:
         clocks: Use of each clock, by clock id.
         gpus: GPUs named, by key.
         stamps: Rows of the `stamps` table.
+        path_rank: Global rank that the name of the file tells; a line that names one goes before it.
+        path_local_rank: Rank within the node that its folder tells.
+        joined: The last row of each rule and process whose further records are counted in it.
     """
 
     source_id: int
@@ -70,6 +74,26 @@ class RowBuilder:
     clocks: dict[str, ClockUse] = field(default_factory=dict[str, ClockUse])
     gpus: dict[str, GpuSeen] = field(default_factory=dict[str, GpuSeen])
     stamps: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+    path_rank: int | None = None
+    path_local_rank: int | None = None
+    joined: dict[tuple[object, ...], dict[str, object]] = field(
+        default_factory=dict[tuple[object, ...], dict[str, object]], repr=False
+    )
+
+    def joins(self, hit: Hit, row: dict[str, object]) -> bool:
+        """Whether `row` was counted in an earlier one of its rule and process, which then ends where it ends."""
+        how = hit.rule.joins if isinstance(hit.rule, Rule) else None
+        if how is None:
+            return False
+        key = (hit.rule.id, row["host"], row["pid"], *(hit.groups.get(name) for name in how.same))
+        known = self.joined.get(key)
+        if known is not None and hit.line - int(str(known["line_end"])) <= how.within_lines:
+            repeats = int(str(known["repeats"])) + 1
+            known |= {"line_end": hit.line_end} if how.keep == "first" else row
+            known["repeats"] = repeats
+            return True
+        self.joined[key] = row
+        return False
 
     def event(self, hit: Hit) -> dict[str, object]:
         """The row of `events` for a record of a line rule."""
@@ -83,12 +107,14 @@ class RowBuilder:
             "rule_id": rule.id,
             "topic": rule.topic,
             "time_marks": rule.marks,
-            "local_rank": _short(groups["local_rank"]) if "local_rank" in groups else hit.peeled.local_rank,
-            "process_group": mask_secrets(groups["process_group"]) if "process_group" in groups else None,
+            "local_rank": self._local_rank(hit),
+            "process_group": _process_group(groups),
+            "job_id": hit.peeled.job_id,
+            "job_step_id": hit.peeled.job_step_id,
             "gpu_key": self._gpu(groups, hit.peeled),
             "component": hit.peeled.component,
             "severity": rule.severity,
-            "repeats": 1,
+            "repeats": min(max(hit.peeled.repeats, 1), MOST_REPEATS),
             "fields": [
                 {"key": key, "value": mask_secrets(value)} for key, value in groups.items() if key not in _OWN_COLUMNS
             ],
@@ -96,18 +122,16 @@ class RowBuilder:
         }
         row |= {name: _integer(groups.get(name)) for name in _LONG}
         row |= {name: _short(groups.get(name)) for name in _SHORT}
-        row |= {name: groups.get(name) for name in _JOB}
-        row["host"] = groups.get("host", row["host"])  # the machine that the record is about, not the one that wrote it
+        row |= {name: mask_secrets(groups[name]) for name in _JOB if groups.get(name)}
+        if "attempt" in groups:
+            row["attempt"] = _short(groups["attempt"])
         pid = _integer(groups.get("pid"))
         if pid is not None or "pid" in groups:
             row["pid"] = pid
+        if "host" in groups:
+            row["host"] = mask_secrets(groups["host"])
         rank = _short(groups.get("rank"))
-        if (
-            rank is None
-            and row["rank"] is None
-            and groups.get("process_group", "0(default_pg)").endswith("(default_pg)")
-            and groups.get("pg_id", "0") == "0"
-        ):
+        if rank is None and row["rank"] is None and _is_default_group(groups):
             rank = _short(groups.get("group_rank"))
         if rank is not None:
             row["rank"] = rank
@@ -131,15 +155,24 @@ class RowBuilder:
         milliseconds, percent = _number(hit.groups.get("step_time_ms")), _number(hit.groups.get("mfu_percent"))
         if milliseconds is not None:
             values["step_time_s"] = milliseconds / 1000
+        rate = _number(hit.groups.get("steps_per_s"))
+        if rate:
+            values["step_time_s"] = 1 / rate
         if percent is not None:
             values["mfu_ratio"] = percent / 100
         if all(value is None for value in values.values()):
             return None
-        return self._common(hit.line, hit.peeled) | {"step": _integer(hit.groups["step"])} | values
+        return self._common(hit.line, hit.peeled) | {"step": _integer(hit.groups.get("step"))} | values
+
+    def _local_rank(self, hit: Hit) -> int | None:
+        if "local_rank" in hit.groups:
+            return _short(hit.groups["local_rank"])
+        return self.path_local_rank if hit.peeled.local_rank is None else hit.peeled.local_rank
 
     def _common(self, line: int, peeled: Peeled) -> dict[str, object]:
-        row: dict[str, object] = {"line": line, "host": peeled.host, "rank": peeled.rank, "pid": peeled.pid}
-        best = min(peeled.stamps, key=lambda stamp: _BEST.index(stamp.kind), default=None)
+        rank = self.path_rank if peeled.rank is None else peeled.rank
+        row: dict[str, object] = {"line": line, "host": peeled.host, "rank": rank, "pid": peeled.pid}
+        best = min(peeled.stamps, key=_says_least, default=None)
         for stamp in peeled.stamps:
             placed = self._place(stamp, line, peeled.host)
             self.stamps.append({"line": line, "layer": stamp.layer} | {k: placed[k] for k in ("clock_id", "clock_us")})
@@ -149,7 +182,7 @@ class RowBuilder:
         return row
 
     def _place(self, stamp: Stamp, line: int, host: str | None) -> dict[str, object]:
-        clock_id = f"s{self.source_id}:{stamp.kind}"
+        clock_id = f"s{self.source_id}:{stamp.kind}" + (f":{mask_secrets(stamp.part)}" if stamp.part else "")
         use = self.clocks.setdefault(clock_id, ClockUse(stamp.kind, line, line))
         clock_us, dated = stamp.clock_us, True
         if stamp.kind == "local_no_year":
@@ -191,6 +224,14 @@ class RowBuilder:
         return gpu_key
 
 
+def _says_least(stamp: Stamp) -> tuple[bool, int]:
+    """Sort key of the stamps of a line: the first one says most.
+
+    `dmesg --reltime` prints the minute once; the differences that follow say more, and only they are on all its lines.
+    """
+    return stamp.layer == "reltime" and stamp.kind != "monotonic", _BEST.index(stamp.kind)
+
+
 def normal_pci(text: str | None) -> str | None:
     """`dddd:bb:dd` in lower case: the domain without leading zeros beyond four digits, the function dropped."""
     found = re.match(r"([0-9a-fA-F]{1,8}):([0-9a-fA-F]{1,2}):([0-9a-fA-F]{1,2})", text or "")
@@ -224,6 +265,20 @@ def _nearest_year(clock_us: int, last_us: int | None, first_year: int) -> int | 
     if last_us is None:
         return moments[0] if moments else None
     return min(moments, key=lambda moment: abs(moment - last_us), default=None)
+
+
+def _process_group(groups: dict[str, str]) -> str | None:
+    """The name of a process group as c10d prints it, `0(default_pg)`; releases before 2.4 print a number only."""
+    named = groups.get("process_group") or groups.get("pg_id")
+    return None if named is None else mask_secrets(named)
+
+
+def _is_default_group(groups: dict[str, str]) -> bool:
+    """Whether a rank within a group is the global rank: the group is the default one, or none is named."""
+    name = groups.get("process_group")
+    if name is not None and "(" in name:
+        return name.endswith("(default_pg)")
+    return groups.get("pg_id", "0") == "0"
 
 
 def _shown(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from crashlens.scan.member import Member
 from crashlens.sources.writer import TableWriter
@@ -17,6 +18,7 @@ class Format:
         sniff: How surely the first 64 KiB are of this format, 0 to 1. Never raises.
         parse: Writes the rows of a member. Never raises for what the file holds.
         writes: Tables it can fill.
+        reads: `text`, or `bytes` for a format that is no text and takes its member as bytes.
     """
 
     name: str
@@ -24,3 +26,4 @@ class Format:
     sniff: Callable[[bytes], float]
     parse: Callable[[Member, TableWriter], None]
     writes: tuple[str, ...]
+    reads: Literal["text", "bytes"] = "text"

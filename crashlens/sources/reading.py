@@ -5,6 +5,7 @@ raises.
 """
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatch
 
@@ -20,10 +21,12 @@ from crashlens.schemas import BASE_SCHEMAS, Schema, Tables
 from crashlens.sources.format import Format
 from crashlens.sources.own_output import is_own_output
 from crashlens.sources.parsers import formats
+from crashlens.sources.rotation import join_rotated
 from crashlens.sources.writer import ReadOptions, TableWriter
 from crashlens.timebase import find_zone
 
 LEAST_CONFIDENCE = 0.05
+_PICKLE = re.compile(rb"\x80[\x02-\x05]")
 MOST_CONTROL = 0.10  # share of control bytes, NUL apart, above which a file is no text
 
 
@@ -72,7 +75,7 @@ def read_tables(
         raise _unused_zone(sorted(unused), zones, [str(row["path"]) for row in rows])
     schemas = table_schemas()
     tables = {name: pl.concat(frames[name]) if name in frames else schemas[name].empty() for name in Tables.names()}
-    return Tables(**(tables | {"sources": schemas["sources"].frame(rows)}))
+    return Tables(**join_rotated(tables | {"sources": schemas["sources"].frame(rows)}))
 
 
 def _read_member(member: Member, out: TableWriter) -> dict[str, object]:
@@ -134,7 +137,10 @@ def _verdict(member: Member, kind: str | None, head: bytes, chosen: Format | Non
         return "not_read", f"It is {kind}, which is not read."
     if is_own_output(head):
         return "skipped", "It was written by crashlens: its own output is not evidence."
-    if _is_binary(head):
+    bytes_read = chosen is not None and chosen.reads == "bytes"
+    if _PICKLE.match(head) and not bytes_read:
+        return "not_read", "It is a Python pickle (never loaded), which is not read."
+    if _is_binary(head) and not bytes_read:
         return "not_read", "It is no text and no known format."
     if chosen is None:
         return "not_read", " ".join(["No format was recognised.", *member.head_notices[:1]])
@@ -185,6 +191,6 @@ def _left_out(source_id: int, entry: LeftOut) -> dict[str, object]:
     return {
         "source_id": source_id,
         "path": mask_secrets(entry.path),
-        "state": "skipped",
+        "state": entry.state,
         "notices": [f"It was left out: {entry.why}."],
     }

@@ -78,12 +78,18 @@ def scope_view(tables: Tables, window: Window | None, show_tz: str, *, lang: str
         (words["hosts"], ", ".join(_hosts(tables)) or None),
         (words["gpus"], _gpus(tables, lang)),
         *_telemetry(tables, window, lang),
-        (words["steps"], _count(tables.steps["step"].drop_nulls().n_unique(), window, lang)),
+        (words["steps"], _count(_steps(tables), window, lang)),
         (words["events"], _count(tables.events.height, window, lang)),
         (words["show_tz"], show_tz),
     ]
     columns = (Shown(words["item"], width=1), Shown(words["value"], width=3))
     return Table(words["title"], words["caption"], columns, tuple(rows), lang=lang)
+
+
+def _steps(tables: Tables) -> int:
+    """Steps by number, and the lines of trainers that print none."""
+    numbers = tables.steps["step"]
+    return numbers.drop_nulls().n_unique() + numbers.null_count()
 
 
 def _evidence(seen: Extent, window: Window | None, show_tz: str, lang: str) -> str:

@@ -144,9 +144,11 @@ def _reduced(rows: pl.DataFrame, scale: Scale) -> pl.DataFrame:
 def _run_steps(steps: pl.DataFrame) -> pl.DataFrame:
     """One value per training step: the median over the ranks that logged it."""
     columns = [name for panel in run_panels() for name, _ in panel.signals]
+    unnumbered = pl.when(pl.col("step").is_null()).then(pl.col("line")).alias("unnumbered")  # a line is a step then
     joined = (
-        steps.group_by("source_id", "attempt", "step", maintain_order=True)
+        steps.group_by("source_id", "attempt", "step", unnumbered, maintain_order=True)
         .agg(pl.col("time_us").min(), pl.col(columns).median())
+        .drop("unnumbered")
         .sort("time_us")
         .with_columns(gpu_key=pl.lit(RUN), label=pl.lit(RUN), affected=pl.lit(value=False))
     )

@@ -23,6 +23,11 @@ ENDINGS = {
         "NVRM: (PCI ID: 10de:2330) installed in this system has",
         "NVRM: fallen off the bus and is not responding to commands.",
     ],
+    "c10d.desync_report": ["     [1] finished collective #2, but didn't join collective #3 (count from 1)"],
+    "elastic.failure_table": [
+        "  exitcode  : -9 (pid: 14750)",
+        "  traceback : Signal 9 (SIGKILL) received by PID 14750",
+    ],
     "torch.dist_backend_error": ["ncclSystemError: System call (e.g. socket, malloc) failed"],
     "python.exception": ['  File "train.py", line 3, in <module>', "ValueError: bad batch"],
 }

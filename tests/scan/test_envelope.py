@@ -74,6 +74,27 @@ def test_kernel_envelopes(envelope: str, host: str | None, expected: list[tuple[
     assert (peeled.message, peeled.component, peeled.host) == (MESSAGE, "kernel", host)
 
 
+@pytest.mark.parametrize(
+    ("line", "host", "message"),
+    [
+        ("nixos kernel: mce: CPU6: hot", "nixos", "mce: CPU6: hot"),
+        ("n7 kernel: mlx5_core 0000:5c:00.0: low", "n7", "mlx5_core 0000:5c:00.0: low"),
+        ("n7 kernel: [  12.345678] usb 1-1: new", "n7", "usb 1-1: new"),
+        ("[...] " + MESSAGE, None, MESSAGE),
+        ("mlx5_cmd_out_err:838:(pid 14): bad", None, "mlx5_cmd_out_err:838:(pid 14): bad"),
+        ("pcieport 0000:00:01.0: AER: x", None, "pcieport 0000:00:01.0: AER: x"),
+    ],
+)
+def test_kernel_lines_whose_stamp_is_left_out(line: str, host: str | None, message: str) -> None:
+    peeled = peel(line)
+    assert (peeled.component, peeled.host, peeled.message) == ("kernel", host, message)
+
+
+def test_nccl_lines_whose_process_is_left_out() -> None:
+    peeled = peel("[rank1]: NCCL WARN NET/IB : Got async event : port error")
+    assert (peeled.component, peeled.message) == ("nccl", "NET/IB : Got async event : port error")
+
+
 def test_a_driver_line_without_envelope_is_a_kernel_line() -> None:
     assert peel(MESSAGE).component == "kernel"
     assert peel("nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 12028, Non-fatal").component == "kernel"
@@ -258,6 +279,71 @@ def test_taking_out_escapes_never_changes_the_number_of_lines(data: bytes) -> No
 def test_peeling_never_raises_and_keeps_the_end_of_the_line(line: str) -> None:
     message = peel(line).message
     assert line.endswith(message)
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "\x1e",
+                "\x1f",
+                "=",
+                "when",
+                "epoch_us",
+                "uptime",
+                "boot",
+                "rank",
+                "pid",
+                "host",
+                "layer",
+                "part",
+                "12",
+                "9" * 30,
+                ".",
+                "\u0663",
+                "-1",
+                "2026-10-01T10:00:00Z",
+                '{"',
+                '"}',
+                '":"',
+                "msg",
+                "time",
+                "\\ud800",
+                " ",
+            ]
+        ),
+        max_size=20,
+    )
+)
+def test_a_line_that_pretends_to_be_normalised_raises_nothing(pieces: list[str]) -> None:
+    peeled = peel("".join(pieces))
+    peeled.message.encode()
+    assert peeled.rank is None or peeled.rank < 10**6
+
+
+@pytest.mark.parametrize(
+    ("line", "severity", "message"),
+    [
+        ("[Jul 23 2024 07:53:55] [ERROR] [tid 841] detected", "error", "[ERROR] [tid 841] detected"),
+        ("2025-05-01 10:11:12.123456789 [W:onnxruntime:, a.cc:1 f] x", "warning", "[W:onnxruntime:, a.cc:1 f] x"),
+        ("[05/01/2025-10:11:12] [E] [TRT] x", "error", "[E] [TRT] x"),
+        ("[2026-10-01 10:00:07,123] [ERROR] [launch.py:318:f] x", "error", "x"),
+        ("[15:58:29] WARNING  Sending process 197                    api.py:699", "warning", "Sending process 197"),
+        ('time="2026-10-01T10:00:07Z" level=warning msg="a" error="b"', "warning", 'a" error="b"'),
+    ],
+)  # fmt: skip
+def test_what_rules_read_behind_the_stamp_stays(line: str, severity: str, message: str) -> None:
+    peeled = peel(line)
+    assert (peeled.severity, peeled.message.strip()) == (severity, message)
+
+
+@pytest.mark.parametrize(
+    "line", ["[  12.3456] nvme nvme0: I/O error", "[  12.3456] EDAC MC0: 1 CE", "[  12.3456] i915 card0: hang"]
+)
+def test_a_driver_behind_an_uptime_is_no_host(line: str) -> None:
+    peeled = peel(line)
+    assert (peeled.host, peeled.message) == (None, line[12:])
 
 
 @pytest.mark.parametrize(

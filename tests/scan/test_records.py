@@ -152,7 +152,11 @@ def test_tracebacks_without_a_rank_that_interleave_end_one_by_one() -> None:
 
 def test_a_chain_of_exceptions_is_one_record_each() -> None:
     text = f"{TRACEBACK}\n  File a\nKeyError: 1\n\nDuring handling of the above exception, another exception occurred:\n\n{TRACEBACK}\n  File b\nValueError: 2"  # fmt: skip
-    assert read(text) == [("python.exception", 3, 3, 0), ("python.exception", 9, 9, 0)]
+    assert read(text) == [
+        ("python.exception", 3, 3, 0),
+        ("python.chain", 5, 5, 0),
+        ("python.exception", 9, 9, 0),
+    ]
 
 
 def test_an_exception_that_a_rule_knows_is_that_record_only() -> None:
@@ -202,10 +206,42 @@ def test_a_probe_of_a_gpu_that_answers_is_no_record() -> None:
     assert read("\n".join([PROBE[0], "NVRM: installed in this system is not supported", "x", "y", "z"])) == []
 
 
+def test_records_that_end_on_other_lines_are_numbered_within_the_line_that_names_them() -> None:
+    text = f"{PROBE[0]}\r{OOM}\n{PROBE[1]}\n{PROBE[2]}\n"
+    assert read(text) == [("cuda.out_of_memory", 1, 1, 0), ("kernel.fell_off_bus_probe", 1, 3, 1)]
+
+
+def test_a_record_does_not_go_on_in_the_output_of_another_host() -> None:
+    lines = [
+        f"Oct  1 00:00:01 n{host} kernel: {PROBE[line]}" for line, host in ((0, 1), (0, 2), (1, 1), (2, 2), (2, 1))
+    ]
+    hits = list(RecordReader(shipped_rules()).read([Block(1, "\n".join(lines).encode())]))
+    assert [(hit.line, hit.line_end, hit.peeled.host) for hit in hits] == [(2, 4, "n2"), (1, 5, "n1")]
+
+
+def test_a_record_that_grows_beyond_all_measure_is_kept_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crashlens.scan.records.MOST_RECORD_CHARACTERS", 1000)
+    text = f"{TRACEBACK}\n" + "  File a\n" * 300 + "ValueError: x\n"
+    hits = list(RecordReader(shipped_rules()).read([Block(1, text.encode())]))
+    assert (hits[0].line, hits[0].groups) == (1, {"record_ended": "no", "truncated_record": "yes"})
+
+
 def test_lines_that_matched_and_lines_that_look_like_errors_are_counted() -> None:
     reader = RecordReader(shipped_rules())
     list(reader.read([Block(1, f"{OOM}\nfine\nsomething failed\n{XID}\nconnection timeout\n".encode())]))
     assert (reader.counts.matched, reader.counts.error_like) == (2, 2)
+
+
+def test_lines_of_an_open_record_are_claimed_and_those_of_other_ranks_are_not() -> None:
+    reader = RecordReader(shipped_rules())
+    lines = [
+        f"[rank1]: {TRACEBACK}",
+        "[rank1]:   raise Failure",
+        "[rank2]: connection failed",
+        "[rank1]: ValueError: a",
+    ]
+    list(reader.read([Block(1, "\n".join(lines).encode())]))
+    assert (reader.counts.matched, reader.counts.error_like, reader.counts.error_lines) == (3, 1, [3])
 
 
 TEXT = "\n".join(

@@ -43,7 +43,6 @@ def test_an_empty_folder_is_a_case_without_sources(tmp_path: Path) -> None:
         ("empty.log", b"", "not_read", "The file is empty."),
         ("nul.log", b"\x00" * 5000, "not_read", "It holds nothing but NUL bytes."),
         ("a.pdf", b"%PDF-1.7 CUDA out of memory", "not_read", "It is a PDF, which is not read."),
-        ("a.zip", b"PK\x03\x04 rest", "not_read", "It is a zip archive, which is not read."),
         ("a.zst", b"\x28\xb5\x2f\xfd rest", "not_read", "It is zstd compressed, which is not read."),
         ("trace.pkl", b"\x80\x02}q", "not_read", "It is a Python pickle (never loaded), which is not read."),
         ("a.gz", gzip.compress(b"x", mtime=0)[:9], "not_read", "No format was recognised. The gzip stream ends early; the lines up to there were read."),

@@ -81,8 +81,8 @@ def test_a_wait_is_marked_at_its_end_and_began_earlier(tmp_path: Path) -> None:
         ("[Rank 5] ", 5, None),
         ("[PG ID 0 PG GUID 0(default_pg) Rank 5] ", 5, "0(default_pg)"),
         ("[PG ID 1 PG GUID 3(mesh_tp) Rank 5] ", None, "3(mesh_tp)"),  # its rank counts inside that group
-        ("[PG 1 Rank 5] ", None, None),
-        ("[PG 0 Rank 5] ", 5, None),
+        ("[PG 1 Rank 5] ", None, "1"),
+        ("[PG 0 Rank 5] ", 5, "0"),
         ("[Rank 99999999999] ", None, None),
     ],
 )

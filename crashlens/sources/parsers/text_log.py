@@ -4,7 +4,7 @@
 The difference is only a name in `sources`: every line is read the same way, because people paste both into one file.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import polars as pl
 
@@ -12,10 +12,12 @@ from crashlens.rules.load import shipped_rules
 from crashlens.rules.model import Rule
 from crashlens.scan.envelope import peel, strip_unprinted
 from crashlens.scan.member import Member
+from crashlens.scan.normalise import normalised, wrapping_of
 from crashlens.scan.records import Hit, RecordReader
 from crashlens.sources.clock_rows import write_clocks
 from crashlens.sources.event_rows import RowBuilder
 from crashlens.sources.format import Format
+from crashlens.sources.path_ranks import ranks_of_path
 from crashlens.sources.writer import TableWriter
 
 SNIFFED_LINES = 400
@@ -32,6 +34,9 @@ def sniff_kernel(head: bytes) -> float:
     lines = _lines(head)
     if not lines:
         return 0.0
+    wrapping = wrapping_of(head)
+    if wrapping is not None and wrapping.name == "reltime":
+        return 0.9
     hits = sum(
         peeled.component == "kernel" or (peeled.host is not None and bool(peeled.stamps)) for peeled in map(peel, lines)
     )
@@ -56,17 +61,22 @@ def sniff_text(head: bytes) -> float:
 def parse(member: Member, out: TableWriter) -> None:
     """Write one event per record, one step per step line, with clocks and GPUs as the lines name them."""
     reader = RecordReader(shipped_rules())
-    builder = RowBuilder(out.source_id, out.options)
+    named = ranks_of_path(member.path)
+    builder = RowBuilder(out.source_id, out.options, path_rank=named.rank, path_local_rank=named.local_rank)
     kept: dict[str, int] = {}
     dropped: dict[str, int] = {}
     rows: dict[str, list[dict[str, object]]] = {"events": [], "steps": [], "metrics": [], "stamps": builder.stamps}
-    for hit in _counted(_measured(reader.read(member.blocks()), builder, rows["metrics"]), kept, dropped):
+    blocks = normalised(member.blocks(), member.head(), out.notice)
+    for hit in _counted(_measured(reader.read(blocks), builder, rows["metrics"]), kept, dropped):
         if isinstance(hit.rule, Rule):
-            rows["events"].append(builder.event(hit))
+            row = builder.event(hit)
+            if not builder.joins(hit, row):
+                rows["events"].append(row)
         elif (row := builder.step(hit)) is not None:
             rows["steps"].append(row)
         if max(map(len, rows.values())) >= ROWS_PER_FRAME:
             _flush(out, rows)
+            builder.joined.clear()  # a row that was handed over takes no further records
     _flush(out, rows)
     for rule_id, number in dropped.items():
         out.notice(f"{number:,} more records of {rule_id} were counted and not kept.")
@@ -114,6 +124,26 @@ def _lines(head: bytes) -> list[str]:
     return [line for line in text.replace("\r", "\n").split("\n")[:SNIFFED_LINES] if line.strip("\x00 \t")]
 
 
+def _sniff_wrapped(*names: str) -> Callable[[bytes], float]:
+    def sniff(head: bytes) -> float:
+        """How surely `head` is of one of these envelopes, 0 to 1: the share of its lines that have its shape."""
+        wrapping = wrapping_of(head)
+        return 0.95 if wrapping is not None and wrapping.name in names else 0.0
+
+    return sniff
+
+
+_TABLES = ("events", "steps", "metrics", "clocks", "gpus", "stamps")
+DOCKER_LOG = Format("docker_log", "log of the docker json-file driver", _sniff_wrapped("docker_json"), parse, _TABLES)
+CRI_LOG = Format("cri_log", "log of a container runtime (CRI)", _sniff_wrapped("cri"), parse, _TABLES)
+JOURNAL_LOG = Format(
+    "journal_log",
+    "export of the systemd journal",
+    _sniff_wrapped("journal_json", "journal_export"),
+    parse,
+    _TABLES,
+)
+JSON_LOG = Format("json_log", "log with one JSON object per line", _sniff_wrapped("json_lines"), parse, _TABLES)
 KERNEL_LOG = Format(
     "kernel_log", "kernel log or syslog", sniff_kernel, parse, ("events", "metrics", "clocks", "gpus", "stamps")
 )
