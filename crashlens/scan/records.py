@@ -416,6 +416,20 @@ def _near(text: str, literals: Sequence[str]) -> list[str]:
     return [*pieces, text[start:end]]
 
 
+def hits_of(rule_set: RuleSet, peeled: Peeled, line: int, text: str) -> list[Hit]:
+    """The records that one message makes by itself; a fallback only where no other rule fits.
+
+    Args:
+        rule_set: The rules; those whose record goes on over further lines are left out.
+        peeled: The message and what its envelopes say.
+        line: The line that holds it.
+        text: What is kept as the text of the record.
+    """
+    hits = [hit for rule in rule_set.rules if rule.record is None for hit in _matches(rule, peeled, line, text)]
+    claimed = any(not _is_fallback(hit) for hit in hits)
+    return [hit for hit in hits if not (claimed and _is_fallback(hit))]
+
+
 def _matches(item: Rule | StepLine, peeled: Peeled, line: int, text: str) -> list[Hit]:
     message = text if isinstance(item, Rule) and item.reads == "line" else peeled.message
     if not any(literal in message for literal in item.literals):
