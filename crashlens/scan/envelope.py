@@ -6,6 +6,7 @@ outer one. What no envelope explains is the message.
 
 import re
 
+from crashlens.rules.fast_matcher import AnyOf
 from crashlens.scan.json_lines import said_by
 from crashlens.scan.layers import LAYERS, Layer, kind
 from crashlens.scan.peeled import Peeled
@@ -35,7 +36,7 @@ _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]{0,32}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,51
 _COLOUR = re.compile(
     rb"(?:#033|\\u001[bB]|\\x1[bB]|\\033|\^\[)\[[0-9;]{0,20}[mK]|\[(?:[0-9]{1,3}(?:;[0-9]{1,3}){0,4})?m"
 )
-_RESETS = (b"[0m", b"[m")
+_RESETS = AnyOf((b"[0m", b"[m"))
 
 
 def _buckets() -> dict[str, tuple[Layer, ...]]:
@@ -52,7 +53,7 @@ def strip_unprinted(data: bytes) -> bytes:
         data = data.replace(b"\x00", b"")
     if b"\x1b" in data:
         data = _ANSI.sub(b"", data)
-    return _COLOUR.sub(b"", data) if any(reset in data for reset in _RESETS) else data
+    return _COLOUR.sub(b"", data) if _RESETS.stands_in(data) else data
 
 
 def peel(line: str) -> Peeled:

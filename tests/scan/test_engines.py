@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crashlens.rules.fast_matcher import ENGINE, AutoMatcher, HyperscanMatcher, _Search, fast_engine
+from crashlens.rules.fast_matcher import ENGINE, AnyOf, AutoMatcher, HyperscanMatcher, _Search, fast_engine
 from crashlens.rules.load import shipped_rules
 from crashlens.rules.matcher import ERROR_WORDS, LONG_LINE, LiteralMatcher, Matcher
 from crashlens.scan.member import Block, Member
@@ -172,3 +172,10 @@ def test_the_reference_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None
 def test_an_expression_that_the_engine_refuses_gives_way_to_the_literals() -> None:
     search = _Search([["(?<=a)b"], ["other"]], [["marker"], ["never"]])
     assert search.lines(b"ab\nthe marker\nother\nit failed\n") == {3: {0}, 14: {1}, 20: {-1}}
+
+
+@pytest.mark.parametrize("few_bytes", [0, 10**6])
+def test_a_short_text_is_found_whatever_searches(few_bytes: int) -> None:
+    marks = AnyOf((b"[0m", b"[m"), few_bytes=few_bytes)
+    found = [marks.stands_in(block) for block in (b"", b"a[0m", b"[0 m[1m", b"\n[m\n", b"[", b"[[0m")]
+    assert found == [False, True, False, True, False, True]
