@@ -6,21 +6,24 @@ sees is not the bytes of the line.
 """
 
 import hashlib
+import json
 import os
 import re
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any
 
 from crashlens.catalog.user_cache import cached_bytes, keep_bytes
 from crashlens.rules.matcher import ERROR_WORDS, LONG_LINE, Candidate, LiteralMatcher, Matcher
-from crashlens.rules.widen import widened
+from crashlens.rules.widen import Wide, widened
 
 ENGINE = "CRASHLENS_ENGINE"  # environment variable; `reference` searches without hyperscan
 LITERAL_LINE = LONG_LINE // 2  # scan/ may put more in front of a line before it measures it
-FEW_BYTES = 512 * 1024  # of a source that is shorter, plain search ends before hyperscan is ready
+FEW_BYTES = 128 * 1024  # of a source that is shorter, plain search ends before hyperscan is ready
 _ERROR = -1  # stands for an error word where the number of an item stands
 
 
@@ -104,7 +107,7 @@ class HyperscanMatcher:
     engine = "hyperscan"
 
     def __init__(self, literals: Sequence[Sequence[str]], patterns: Sequence[str]) -> None:
-        wide = [widened(pattern) for pattern in patterns]
+        wide = _widened(patterns)
         self._plain = [[_quoted(word.encode()) for word in words] for words in literals]
         chosen = [
             words if one is None or not one.searched else list(one.searched)
@@ -201,6 +204,19 @@ class _Search:
         for end, number in fired:
             lines.setdefault(block.rfind(b"\n", 0, end) + 1, set()).add(number - words if number >= words else _ERROR)
         return lines
+
+
+def _widened(patterns: Sequence[str]) -> list[Wide | None]:
+    """The wider form of each pattern; to parse them all takes longer than to search 100 MB, so it is kept."""
+    how = files("crashlens.rules").joinpath("widen.py").read_bytes()
+    name = f"wide-{hashlib.sha256(repr((sys.version_info[:2], list(patterns))).encode() + how).hexdigest()}.json"
+    kept = cached_bytes(name)
+    if kept is not None:
+        rows: list[tuple[list[str], str] | None] = json.loads(kept)
+        return [None if row is None else Wide(tuple(row[0]), row[1]) for row in rows]
+    wide = [widened(pattern) for pattern in patterns]
+    keep_bytes(name, json.dumps([None if one is None else (one.searched, one.whole) for one in wide]).encode())
+    return wide
 
 
 def _quoted(literal: bytes) -> str:
