@@ -37,7 +37,7 @@ _GLUED = re.compile(
 )
 # What stands in front of the first may be an envelope of it; a second one begins a record of its own.
 _NCCL_AGAIN = re.compile(
-    r"(?P<host>[A-Za-z0-9][\w.-]{0,80}):\d{1,10}:\d{1,10} \[-?\d{1,4}\] "
+    r"(?<![\w.-])(?P<host>[A-Za-z0-9][\w.-]{0,80}):\d{1,10}:\d{1,10} \[-?\d{1,4}\] "
     r"(?=(?:[\w/.]{1,80}:\d{1,6} )?NCCL (?:INFO|WARN) )"
 )
 
@@ -175,16 +175,20 @@ class RecordReader:
             lambda peeled: self._judged(
                 [hit for item in items for hit in _matches(item, peeled, number, peeled.message)], number, peeled
             ),
+            _is_fallback,
         )
         self._rejoined = {(hit.rule.id, covered) for hit in found for covered in range(hit.line, hit.line_end + 1)}
+        self.counts.matched += len({covered for _, covered in self._rejoined})
         self._open += [_Open(hit, record) for hit in found if (record := _record_of(hit.rule)) is not None]
         return list(self._numbered(hit for hit in found if _record_of(hit.rule) is None))
 
     def _counted(
         self, line: int, text: tuple[str, str], items: tuple[Rule | StepLine, ...] = (), *, error: bool = False
     ) -> list[Hit]:
-        self._fed = any(covered == line for _, covered in self._rejoined)
+        self._fed = False
         found = list(self._line(line, text, items))
+        if any(covered == line for _, covered in self._rejoined):
+            return found  # it was counted with the joined lines
         opened = any(item.hit.line == line for item in self._open)
         if found or opened or (error and self._fed):
             self.counts.matched += 1
@@ -410,6 +414,20 @@ def _near(text: str, literals: Sequence[str]) -> list[str]:
             start = first
         end = behind
     return [*pieces, text[start:end]]
+
+
+def hits_of(rule_set: RuleSet, peeled: Peeled, line: int, text: str) -> list[Hit]:
+    """The records that one message makes by itself; a fallback only where no other rule fits.
+
+    Args:
+        rule_set: The rules; those whose record goes on over further lines are left out.
+        peeled: The message and what its envelopes say.
+        line: The line that holds it.
+        text: What is kept as the text of the record.
+    """
+    hits = [hit for rule in rule_set.rules if rule.record is None for hit in _matches(rule, peeled, line, text)]
+    claimed = any(not _is_fallback(hit) for hit in hits)
+    return [hit for hit in hits if not (claimed and _is_fallback(hit))]
 
 
 def _matches(item: Rule | StepLine, peeled: Peeled, line: int, text: str) -> list[Hit]:

@@ -119,3 +119,35 @@ def test_the_rank_in_a_group_is_kept_apart_from_the_global_one(
     row = RowBuilder(0, ReadOptions(), path_rank=path_rank).event(hit)
     assert (row["rank"], row["process_group"]) == (rank, group)
     assert {"key": "group_rank", "value": "1"} in row["fields"]  # type: ignore[operator]
+
+
+def test_what_a_load_line_measures_becomes_metrics_in_one_unit() -> None:
+    line = "INFO 10-01 09:00:10 [loggers.py:123] Engine 003: Avg prompt throughput: 512.0 tokens/s, Avg generation throughput: 903.5 tokens/s, Running: 21 reqs, Waiting: 4 reqs, GPU KV cache usage: 93.1%, Prefix cache hit rate: 12.5%"
+    (hit,) = RecordReader(shipped_rules()).read([Block(7, line.encode())])
+    rows = RowBuilder(0, ReadOptions()).metrics(hit)
+    assert [(row["line"], row["name"], row["unit"]) for row in rows] == [
+        (7, "prompt_tokens_per_s", "1/s"),
+        (7, "generation_tokens_per_s", "1/s"),
+        (7, "requests_running", "1"),
+        (7, "requests_waiting", "1"),
+        (7, "kv_cache_usage_ratio", "1"),
+        (7, "prefix_cache_hit_ratio", "1"),
+    ]
+    assert [row["value"] for row in rows] == pytest.approx([512.0, 903.5, 21, 4, 0.931, 0.125])
+    assert rows[0]["labels"] == [{"key": "engine", "value": "003"}]
+
+
+def test_a_record_names_its_job_its_step_and_the_machine_it_is_about() -> None:
+    line = "slurmstepd: error: *** STEP 70114.0 ON gpu-node-07 CANCELLED AT 2026-10-01T09:12:44 DUE TO TIME LIMIT ***"
+    (hit,) = RecordReader(shipped_rules()).read([Block(1, line.encode())])
+    row = RowBuilder(0, ReadOptions()).event(hit)
+    assert (row["job_id"], row["job_step_id"], row["host"]) == ("70114", "0", "gpu-node-07")
+
+
+def test_a_gpu_named_by_its_uuid_alone_has_a_key() -> None:
+    uuid = "GPU-1f2e3d4c-0000-1111-2222-333344445555"
+    line = f"2026/10/01 09:00:00 XidCriticalError: Xid=79 on Device={uuid}, the device will go unhealthy."
+    (hit,) = RecordReader(shipped_rules()).read([Block(1, line.encode())])
+    builder = RowBuilder(2, ReadOptions())
+    assert (builder.event(hit)["gpu_key"], builder.event(hit)["xid"]) == (f"s2:{uuid}", 79)
+    assert [(gpu.pci_bus_id, gpu.gpu_uuid) for gpu in builder.gpus.values()] == [(None, uuid)]
