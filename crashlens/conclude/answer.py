@@ -10,13 +10,19 @@ from crashlens.catalog.phrases import in_language
 from crashlens.conclude.application import conclude_application
 from crashlens.conclude.clocks_power import conclude_clocks_power
 from crashlens.conclude.collective import conclude_hang
+from crashlens.conclude.container import conclude_container
+from crashlens.conclude.endings import conclude_endings
 from crashlens.conclude.gpu_records import GpuCase, conclude_gpu_case, find_gpu_cases, independent_incidents
 from crashlens.conclude.hang_causes import attach, causal_relation
 from crashlens.conclude.hangs import Hang, concerns, find_hangs
 from crashlens.conclude.host_records import conclude_bus, quiet_notes
 from crashlens.conclude.own_rules import conclude_own_rules
 from crashlens.conclude.ports import conclude_ports
+from crashlens.conclude.process_end import KERNEL_KILLS
+from crashlens.conclude.runtime import conclude_runtime
 from crashlens.conclude.scene import Scene, build_scene
+from crashlens.conclude.scheduler import conclude_scheduler
+from crashlens.conclude.serving import conclude_serving
 from crashlens.conclude.waiting_gpus import conclude_waiting_gpus
 from crashlens.conclude.wording import clock_text, compose, listed, say
 from crashlens.findings import MOST_FINDINGS, Finding, Place
@@ -50,18 +56,26 @@ def conclude(tables: Tables, rule_set: RuleSet, *, uncut: Tables, lang: str) -> 
     hangs = find_hangs(scene)
     cases = find_gpu_cases(scene)
     told = [(case, conclude_gpu_case(scene, case)) for case in cases]
-    taken = {r.place for case in cases for r in case.records}
+    around = [
+        *conclude_scheduler(scene),
+        *conclude_runtime(scene),
+        *conclude_container(scene),
+        *conclude_serving(scene),
+    ]
+    taken = {r.place for case in cases for r in case.records} | {e.place for f in around for e in f.evidence}
     application = [
         *conclude_application(scene, taken),
         *conclude_bus(scene, taken),
         *conclude_ports(scene, taken),
     ]
     findings, weights = _joined(scene, hangs, told, application)
+    findings += around
     findings += conclude_clocks_power(scene)
     findings += conclude_waiting_gpus(scene)
     findings += conclude_own_rules(scene, rule_set)
     several = independent_incidents(scene, cases)
     findings += [several] if several is not None else []
+    findings += conclude_endings(scene, findings)
     findings += quiet_notes(scene, findings)
     if not findings:
         findings = [_nothing(scene, uncut)]
@@ -162,7 +176,7 @@ def _after(scene: Scene, hang: Hang, finding: Finding) -> bool:
 def _outlived(scene: Scene, finding: Finding) -> bool:
     """Whether the kernel killed processes that no run names, and every run made a step well after it."""
     places = {item.place for item in finding.evidence}
-    kills = [record for record in scene.records if record.place in places and record.rule_id == "kernel.oom_kill"]
+    kills = [record for record in scene.records if record.place in places and record.rule_id in KERNEL_KILLS]
     slack_us, skew_us = scene.context.step_slack_us, scene.context.skew_us
     return bool(kills and scene.runs) and all(
         run.member_with_pid(kill.pid, kill.host) is None

@@ -12,6 +12,7 @@ from crashlens.errors import DataFileError
 from crashlens.rules.model import (
     Harmless,
     Joins,
+    Metric,
     Record,
     Rule,
     RuleCheck,
@@ -32,7 +33,7 @@ _SHAPES: dict[str, tuple[dict[str, type], dict[str, type]]] = {
         },
         {
             "added": object, "replaces": _LIST, "time": dict, "record": dict, "fallback": bool,
-            "false_positives": _LIST, "next_checks": _LIST, "captures": _LIST, "joins": dict,
+            "false_positives": _LIST, "next_checks": _LIST, "captures": _LIST, "joins": dict, "metrics": dict,
             "reads": _TEXT,
         },
     ),
@@ -215,8 +216,16 @@ def _rule(row: dict[str, Any], place: str) -> Rule:
         matches=_texts(row, "matches"),
         rejects=_texts(row, "rejects"),
         replaces=_texts(row, "replaces"),
+        metrics=_metrics(row.get("metrics", {})),
         place=place,
     )
+
+
+def _metrics(table: dict[str, Any]) -> dict[str, Metric]:
+    """Captures to what they measure: `capture = { name, unit, factor }`; the factor is 1 where none is given."""
+    return {
+        capture: Metric(cell["name"], cell["unit"], float(cell.get("factor", 1.0))) for capture, cell in table.items()
+    }
 
 
 def _joins(joins: dict[str, Any]) -> Joins:
@@ -324,6 +333,12 @@ def _cross_faults(
         for item in (*rules, *step_lines, *harmless)
         for example in item.matches
         if not any(literal in example for literal in item.literals)
+    ]
+    faults += [
+        f"{rule.place}: {rule.id}: metrics names {capture!r}, which nothing captures"
+        for rule in rules
+        for capture in rule.metrics
+        if not any(capture in pattern.groupindex for pattern in (rule.pattern, *rule.captures))
     ]
     faults += [
         f"{item.place}: {item.id}: it has no example" for item in (*rules, *step_lines, *harmless) if not item.matches

@@ -56,6 +56,15 @@ class Joins:
 
 
 @dataclass(frozen=True, slots=True)
+class Metric:
+    """What one capture of a rule measures: its name among the metrics, its unit, and the factor to that unit."""
+
+    name: str
+    unit: str
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """What one record says.
 
@@ -83,6 +92,7 @@ class Rule:
         matches: Lines it must match.
         rejects: Lines it must not match.
         replaces: Earlier ids.
+        metrics: Captures that are measurements: each becomes a row of `metrics` too.
         place: `file:line` of its table, for messages.
     """
 
@@ -109,6 +119,7 @@ class Rule:
     matches: tuple[str, ...]
     rejects: tuple[str, ...]
     replaces: tuple[str, ...]
+    metrics: Mapping[str, Metric]
     place: str
 
 

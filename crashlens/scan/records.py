@@ -7,7 +7,7 @@ several records: progress bars end in CR, and ranks that share a file glue lines
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TypeGuard
 
 from crashlens.rules.matcher import ERROR_WORDS, LiteralMatcher, Matcher
@@ -31,7 +31,15 @@ MOST_RECORD_LINES = 2000  # that a record may go on for, whatever its rule says
 MOST_RECORD_CHARACTERS = 1024 * 1024
 KEPT_NUMBERS = 10_000  # lines whose records are still numbered
 # A progress bar ends in `examples/s]` or `s/it]`; what is printed next to it is glued to that bracket.
-_GLUED = re.compile(r"(?:(?<=[^\s\]:])|(?<=/s\])|(?<=/it\]))(?=\[rank\d{1,6}\]:\[[IWEF])")
+_GLUED = re.compile(
+    r"(?:(?<=[^\s\]:])|(?<=/s\])|(?<=/it\]))(?=\[rank\d{1,6}\]:(?:\[[IWEF]| Traceback \(| [\w.]{1,80}Error: ))"
+    r"|(?<=\w)(?=NCCL version \d)"
+)
+# What stands in front of the first may be an envelope of it; a second one begins a record of its own.
+_NCCL_AGAIN = re.compile(
+    r"(?<![\w.-])(?P<host>[A-Za-z0-9][\w.-]{0,80}):\d{1,10}:\d{1,10} \[-?\d{1,4}\] "
+    r"(?=(?:[\w/.]{1,80}:\d{1,6} )?NCCL (?:INFO|WARN) )"
+)
 
 
 @dataclass
@@ -167,16 +175,20 @@ class RecordReader:
             lambda peeled: self._judged(
                 [hit for item in items for hit in _matches(item, peeled, number, peeled.message)], number, peeled
             ),
+            _is_fallback,
         )
         self._rejoined = {(hit.rule.id, covered) for hit in found for covered in range(hit.line, hit.line_end + 1)}
+        self.counts.matched += len({covered for _, covered in self._rejoined})
         self._open += [_Open(hit, record) for hit in found if (record := _record_of(hit.rule)) is not None]
         return list(self._numbered(hit for hit in found if _record_of(hit.rule) is None))
 
     def _counted(
         self, line: int, text: tuple[str, str], items: tuple[Rule | StepLine, ...] = (), *, error: bool = False
     ) -> list[Hit]:
-        self._fed = any(covered == line for _, covered in self._rejoined)
+        self._fed = False
         found = list(self._line(line, text, items))
+        if any(covered == line for _, covered in self._rejoined):
+            return found  # it was counted with the joined lines
         opened = any(item.hit.line == line for item in self._open)
         if found or opened or (error and self._fed):
             self.counts.matched += 1
@@ -359,7 +371,7 @@ def _is_fallback(hit: Hit) -> bool:
 
 def _segments(text: str, literals: Sequence[str]) -> list[tuple[str, Peeled]]:
     """The stretches of a line that may hold a record of their own, each with what its envelopes say."""
-    parts = [part for piece in text.split("\r") for part in _GLUED.split(piece)] if len(text) > 1 else [text]
+    parts = [part for piece in text.split("\r") for part in _unglued(piece)] if len(text) > 1 else [text]
     segments: list[tuple[str, Peeled]] = []
     for part in parts:
         if len(part) <= 2 * LONGEST_SEGMENT:
@@ -371,6 +383,21 @@ def _segments(text: str, literals: Sequence[str]) -> list[tuple[str, Peeled]]:
         peeled = peel(start)
         segments += [(start, peeled), *((piece, replace(peeled, message=piece)) for piece in later)]
     return segments or [("", Peeled(""))]
+
+
+def _unglued(text: str) -> list[str]:
+    """The records that several writers put on one line."""
+    parts = _GLUED.split(text)
+    if text.count(" NCCL ") < 2:
+        return parts
+    cut: list[str] = []
+    for part in parts:
+        found = [*_NCCL_AGAIN.finditer(part)]
+        host = found[0]["host"] if found else ""
+        # Of a name that ends in the first host, what stands before is the end of the message it is glued to.
+        ends = [one.end("host") - len(host) if one["host"].endswith(host) else one.start() for one in found[1:]]
+        cut += [part[start:end] for start, end in pairwise([0, *ends, len(part)])]
+    return cut
 
 
 def _near(text: str, literals: Sequence[str]) -> list[str]:
@@ -387,6 +414,20 @@ def _near(text: str, literals: Sequence[str]) -> list[str]:
             start = first
         end = behind
     return [*pieces, text[start:end]]
+
+
+def hits_of(rule_set: RuleSet, peeled: Peeled, line: int, text: str) -> list[Hit]:
+    """The records that one message makes by itself; a fallback only where no other rule fits.
+
+    Args:
+        rule_set: The rules; those whose record goes on over further lines are left out.
+        peeled: The message and what its envelopes say.
+        line: The line that holds it.
+        text: What is kept as the text of the record.
+    """
+    hits = [hit for rule in rule_set.rules if rule.record is None for hit in _matches(rule, peeled, line, text)]
+    claimed = any(not _is_fallback(hit) for hit in hits)
+    return [hit for hit in hits if not (claimed and _is_fallback(hit))]
 
 
 def _matches(item: Rule | StepLine, peeled: Peeled, line: int, text: str) -> list[Hit]:

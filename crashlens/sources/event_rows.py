@@ -19,6 +19,7 @@ from crashlens.timebase import find_zone, from_us, local_to_utc_us, to_us
 
 LONGEST_TEXT = 4000  # characters of a record that are kept; what was cut is said
 _BEST: tuple[StampKind, ...] = ("utc", "local", "local_no_year", "monotonic")
+_WHOLE_UUID = re.compile(r"GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LONG = ("seq", "timeout_ms", "ran_ms")
 _SHORT = ("xid", "exit_code")
 _JOB = ("job_id", "job_step_id")
@@ -43,10 +44,10 @@ class ClockUse:
 
 @dataclass
 class GpuSeen:
-    """A GPU that records of one source name by its PCI address."""
+    """A GPU that records of one source name by its PCI address, or by its UUID alone."""
 
     gpu_key: str
-    pci_bus_id: str
+    pci_bus_id: str | None
     gpu_uuid: str | None = None
     host: str | None = None
     cuda_ordinal: int | None = None
@@ -136,6 +137,18 @@ class RowBuilder:
             row["rank"] = rank
         return row
 
+    def metrics(self, hit: Hit) -> list[dict[str, object]]:
+        """The rows of `metrics` for a record whose captures are measurements; what is no number is left out."""
+        if not isinstance(hit.rule, Rule) or not hit.rule.metrics:
+            return []
+        common = self._common(hit.line, hit.peeled)
+        labels = [{"key": key, "value": hit.groups[key]} for key in ("engine", "rank") if key in hit.groups]
+        return [
+            common | {"name": metric.name, "labels": labels, "value": value * metric.factor, "unit": metric.unit}
+            for capture, metric in hit.rule.metrics.items()
+            if (value := _number(hit.groups.get(capture))) is not None
+        ]
+
     def step(self, hit: Hit) -> dict[str, object] | None:
         """The row of `steps` for a step line, or None where it holds no measurement."""
         values = {name: _number(hit.groups.get(name)) for name in _STEP_VALUES}
@@ -200,9 +213,10 @@ class RowBuilder:
 
     def _gpu(self, groups: dict[str, str], peeled: Peeled) -> str | None:
         pci_bus_id = normal_pci(groups.get("pci_bus_id")) or _nccl_pci(groups.get("nccl_bus_id"))
-        if pci_bus_id is None:
+        named = pci_bus_id or (_WHOLE_UUID.fullmatch(groups.get("gpu_uuid", "")) and groups["gpu_uuid"])
+        if not named:
             return None
-        gpu_key = f"s{self.source_id}:{(peeled.host or '') + '/' if peeled.host else ''}{pci_bus_id}"
+        gpu_key = f"s{self.source_id}:{(peeled.host or '') + '/' if peeled.host else ''}{named}"
         seen = self.gpus.setdefault(gpu_key, GpuSeen(gpu_key, pci_bus_id, host=peeled.host))
         seen.gpu_uuid = groups.get("gpu_uuid") or seen.gpu_uuid
         seen.cuda_ordinal = _short(groups.get("cuda_ordinal")) if "nccl_bus_id" in groups else seen.cuda_ordinal

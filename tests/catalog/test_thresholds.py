@@ -28,6 +28,11 @@ NEEDED = {
     "repeat_xid_window_s": (86400, "s"),
     "oom_other_process_share": (0.5, "1"),
     "oom_fragmentation_share": (1.0, "1"),
+    "memcpy_nodes_many": (50, "1"),
+    "kv_cache_full_ratio": (0.9, "1"),
+    "serving_share_of_lines": (0.5, "1"),
+    "prefill_starved_token_s": (0.2, "s"),
+    "arena_equal_steps": (8, "1"),
     "first_class_tie_s": (1.0, "s"),
 }
 

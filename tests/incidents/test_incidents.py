@@ -206,6 +206,27 @@ MAIN_CAUSES = [
     "application.gpu_exception",
     "application.unhandled_exception",
     "clocks.hw_slowdown",
+    "scheduler.preemption_or_requeue",
+    "scheduler.time_limit",
+    "scheduler.insufficient_gpu",
+    "container.gpu_runtime_missing",
+    "container.driver_requirement",
+    "container.device_access_lost",
+    "container.mig_device_id",
+    "runtime.cuda_library_mismatch",
+    "runtime.package_conflict",
+    "runtime.cpu_fallback",
+    "runtime.partial_cpu_placement",
+    "runtime.conv_algorithm",
+    "runtime.tensorrt_version_mismatch",
+    "runtime.tensorrt_device_mismatch",
+    "runtime.gpu_arch_not_in_build",
+    "runtime.forward_compat_unsupported",
+    "runtime.driver_library_mismatch",
+    "runtime.attention_backend",
+    "serving.kv_cache_pressure",
+    "serving.request_queueing",
+    "fabric.fabric_manager",
 ]
 
 
@@ -218,6 +239,13 @@ def test_a_main_cause_has_an_incident_and_a_look_alike(name: str) -> None:
 
 # Causes with two incidents of their own and one look-alike each. Whoever adds the rules of a family appends its causes.
 TWICE_TOLD = [
+    "application.long_task_before_barrier",
+    "communication.mismatched_collective",
+    "communication.peer_connection_lost",
+    "communication.rank_missing_or_slow",
+    "application.gpu_exception",
+    "application.numerical_divergence",
+    "application.unhandled_exception",
     "fabric.fabric_manager",
     "fabric.nvlink_error",
     "gpu_hardware.correctable_ecc_rate",
@@ -229,9 +257,16 @@ TWICE_TOLD = [
     "gpu_hardware.row_remap_failed",
     "gpu_hardware.row_remap_pending",
     "gpu_hardware.uncorrectable_ecc",
+    "gpu_memory.oom_fragmentation",
+    "gpu_memory.oom_other_process",
+    "gpu_memory.out_of_memory",
+    "host_memory.allocation_refused",
     "host_memory.cgroup_oom",
     "host_memory.node_oom",
+    "host_memory.shm_exhausted",
     "network.rdma_link",
+    "process.killed_sender_unknown",
+    "process.native_crash",
     "runtime.driver_library_mismatch",
 ]
 

@@ -7,12 +7,35 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 
 from crashlens.sources.format import Format
-from crashlens.sources.parsers import flight_recorder, nvidia_bug_report, nvidia_smi_csv, sampler_csv
+from crashlens.sources.parsers import (
+    flight_recorder,
+    kubernetes_describe,
+    kubernetes_events,
+    kubernetes_status,
+    nvidia_bug_report,
+    nvidia_smi_csv,
+    sampler_csv,
+    slurm_accounting,
+    slurm_show,
+)
 from crashlens.sources.parsers.text_log import CRI_LOG, DOCKER_LOG, JOB_LOG, JOURNAL_LOG, JSON_LOG, KERNEL_LOG, TEXT_LOG
 
 _TABLES: tuple[Format, ...] = (nvidia_smi_csv.FORMAT, sampler_csv.FORMAT)
+_SCHEDULERS: tuple[Format, ...] = (
+    slurm_accounting.FORMAT,
+    slurm_show.FORMAT,
+    kubernetes_events.FORMAT,
+    kubernetes_describe.FORMAT,
+    kubernetes_status.FORMAT,
+)
 _LOGS: tuple[Format, ...] = (DOCKER_LOG, CRI_LOG, JOURNAL_LOG, JSON_LOG, KERNEL_LOG, JOB_LOG, TEXT_LOG)
-SHIPPED: tuple[Format, ...] = (flight_recorder.FORMAT, nvidia_bug_report.bug_report(_TABLES), *_TABLES, *_LOGS)
+SHIPPED: tuple[Format, ...] = (
+    flight_recorder.FORMAT,
+    nvidia_bug_report.bug_report(_TABLES),
+    *_TABLES,
+    *_SCHEDULERS,
+    *_LOGS,
+)
 
 
 @lru_cache(maxsize=1)

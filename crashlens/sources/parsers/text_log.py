@@ -13,7 +13,7 @@ from crashlens.scan.envelope import peel, strip_unprinted
 from crashlens.scan.member import Member
 from crashlens.scan.normalise import normalised, wrapping_of
 from crashlens.scan.records import Hit, LineCounts, RecordReader
-from crashlens.schemas import CLOCKS, GPUS
+from crashlens.sources.clock_rows import write_clocks
 from crashlens.sources.event_rows import RowBuilder
 from crashlens.sources.format import Format
 from crashlens.sources.path_ranks import ranks_of_path
@@ -64,9 +64,9 @@ def parse(member: Member, out: TableWriter) -> None:
     builder = RowBuilder(out.source_id, out.options, path_rank=named.rank, path_local_rank=named.local_rank)
     kept: dict[str, int] = {}
     dropped: dict[str, int] = {}
-    rows: dict[str, list[dict[str, object]]] = {"events": [], "steps": [], "stamps": builder.stamps}
+    rows: dict[str, list[dict[str, object]]] = {"events": [], "steps": [], "metrics": [], "stamps": builder.stamps}
     blocks = normalised(member.blocks(), member.head(), out.notice)
-    for hit in _counted(reader.read(blocks), kept, dropped):
+    for hit in _counted(_measured(reader.read(blocks), builder, rows["metrics"]), kept, dropped):
         if isinstance(hit.rule, Rule):
             row = builder.event(hit)
             if not builder.joins(hit, row):
@@ -81,7 +81,7 @@ def parse(member: Member, out: TableWriter) -> None:
         out.notice(f"{number:,} more records of {rule_id} were counted and not kept.")
     if reader.counts.dropped:
         out.notice(f"{reader.counts.dropped:,} more records stand in lines that hold very many; they were not kept.")
-    _write_clocks(builder, out)
+    write_clocks(builder, out)
     write_counts(reader.counts, out)
     if not reader.counts.matched:
         out.notice("No rule matched a line of it.")
@@ -106,6 +106,13 @@ def write_counts(counts: LineCounts, out: TableWriter) -> None:
         )
 
 
+def _measured(hits: Iterator[Hit], builder: RowBuilder, metrics: list[dict[str, object]]) -> Iterator[Hit]:
+    """Take what the records measure, those among them that are too many to be kept as events."""
+    for hit in hits:
+        metrics.extend(builder.metrics(hit))
+        yield hit
+
+
 def _counted(hits: Iterator[Hit], kept: dict[str, int], dropped: dict[str, int]) -> Iterator[Hit]:
     for hit in hits:
         if isinstance(hit.rule, Rule):
@@ -128,57 +135,6 @@ def _frame(rows: list[dict[str, object]], schema: dict[str, pl.DataType | type[p
     return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema, orient="row")
 
 
-def _write_clocks(builder: RowBuilder, out: TableWriter) -> None:
-    clocks: list[dict[str, object]] = []
-    for clock_id, use in builder.clocks.items():
-        placed = use.kind == "utc" or (
-            out.options.tz is not None
-            and (use.kind == "local" or (use.kind == "local_no_year" and out.options.year is not None))
-        )
-        method = "offset in file" if use.kind == "utc" else ("given zone" if placed else "none")
-        hosts = {host for host in use.hosts if host is not None}
-        clocks.append(
-            {
-                "clock_id": clock_id,
-                "source_id": out.source_id,
-                "first_line": use.first_line,
-                "last_line": use.last_line,
-                "stamps": use.stamps,
-                "kind": use.kind,
-                "method": method,
-                "zone": out.options.tz if method == "given zone" else None,
-                "uncertainty_us": use.uncertainty_us,
-                "host": next(iter(hosts)) if len(hosts) == 1 else None,
-            }
-        )
-        if not placed and use.needed:
-            out.notice(_unplaced(use.kind))
-    out.rows("clocks", CLOCKS.frame(clocks))
-    gpus = [
-        {
-            "gpu_key": gpu.gpu_key,
-            "source_id": out.source_id,
-            "device_id": gpu.gpu_uuid,
-            "gpu_uuid": gpu.gpu_uuid,
-            "pci_bus_id": gpu.pci_bus_id,
-            "nvml_index": gpu.nvml_index,
-            "cuda_ordinal": gpu.cuda_ordinal,
-            "host": gpu.host,
-        }
-        for gpu in builder.gpus.values()
-    ]
-    out.rows("gpus", GPUS.frame(gpus))
-
-
-def _unplaced(kind: str) -> str:
-    says = {
-        "local": "Its local times have no zone; give tz= (--tz) to place them. Order holds inside this file only.",
-        "local_no_year": "Some of its times have no zone and no year; give tz= and year= (--tz, --year) to place them.",
-        "monotonic": "Some of its times count seconds since boot; they order events inside this file only.",
-    }
-    return says[kind]
-
-
 def _lines(head: bytes) -> list[str]:
     text = strip_unprinted(head).decode("utf-8", "replace")
     return [line for line in text.replace("\r", "\n").split("\n")[:SNIFFED_LINES] if line.strip("\x00 \t")]
@@ -193,7 +149,7 @@ def _sniff_wrapped(*names: str) -> Callable[[bytes], float]:
     return sniff
 
 
-_TABLES = ("events", "steps", "clocks", "gpus", "stamps")
+_TABLES = ("events", "steps", "metrics", "clocks", "gpus", "stamps")
 DOCKER_LOG = Format("docker_log", "log of the docker json-file driver", _sniff_wrapped("docker_json"), parse, _TABLES)
 CRI_LOG = Format("cri_log", "log of a container runtime (CRI)", _sniff_wrapped("cri"), parse, _TABLES)
 JOURNAL_LOG = Format(
@@ -204,6 +160,10 @@ JOURNAL_LOG = Format(
     _TABLES,
 )
 JSON_LOG = Format("json_log", "log with one JSON object per line", _sniff_wrapped("json_lines"), parse, _TABLES)
-KERNEL_LOG = Format("kernel_log", "kernel log or syslog", sniff_kernel, parse, ("events", "clocks", "gpus", "stamps"))
-JOB_LOG = Format("job_log", "job log", sniff_job, parse, ("events", "steps", "clocks", "gpus", "stamps"))
-TEXT_LOG = Format("text", "text of no known kind", sniff_text, parse, ("events", "steps", "clocks", "gpus", "stamps"))
+KERNEL_LOG = Format(
+    "kernel_log", "kernel log or syslog", sniff_kernel, parse, ("events", "metrics", "clocks", "gpus", "stamps")
+)
+JOB_LOG = Format("job_log", "job log", sniff_job, parse, ("events", "steps", "metrics", "clocks", "gpus", "stamps"))
+TEXT_LOG = Format(
+    "text", "text of no known kind", sniff_text, parse, ("events", "steps", "metrics", "clocks", "gpus", "stamps")
+)

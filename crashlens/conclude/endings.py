@@ -1,0 +1,61 @@
+"""What only says that something ended: is there a finding that tells why, or is this all there is?
+
+A scheduler that cancels without a reason, a node that stopped answering and a server that found its engine gone are
+endings. Where another finding stands, they follow from it or say nothing more; where none stands, they are what to ask
+about.
+"""
+
+from crashlens.analysis.records import LogRecord, sort_key
+from crashlens.conclude.of_records import Reading, finding_of
+from crashlens.conclude.scene import Scene
+from crashlens.findings import Finding
+
+_UNKNOWN = "unknown.insufficient_evidence"
+# Stories in the order in which they are asked about: what is nearer to the fault comes first.
+_STORIES: tuple[tuple[str, frozenset[str]], ...] = (
+    ("worker_ended", frozenset({"vllm.worker_died", "tgi.shard_failed"})),
+    ("worker_silent", frozenset({"vllm.rpc_timeout", "sglang.watchdog_timeout"})),
+    ("step_did_not_end", frozenset({"slurm.stepd_terminated"})),
+    ("scheduler_lost_node", frozenset({"slurm.node_failed", "k8s.node_not_ready"})),
+    ("server_ended", frozenset({"vllm.engine_fatal", "vllm.engine_dead", "sglang.scheduler_exception"})),
+    ("task_failed", frozenset({"slurm.task_exit"})),
+    ("cancelled", frozenset({"slurm.cancelled", "slurm.job_killed_by"})),
+    ("restarting", frozenset({"k8s.restarting", "k8s.probe_failed"})),
+)
+_SAID = {"time limit", "preemption", "job requeue"}  # reasons that rows of record_causes.toml read
+
+
+def conclude_endings(scene: Scene, told: list[Finding]) -> list[Finding]:
+    """The ending nearest to the fault, where no other finding tells of a fault.
+
+    Args:
+        scene: The scene.
+        told: Every other finding.
+    """
+    if any(finding.verdict != "benign" for finding in told):
+        return []
+    endings = [(record, story) for record in sorted(scene.records, key=sort_key) if (story := _story(record))]
+    for story, _ in _STORIES:
+        own = [record for record, its in endings if its == story]
+        if own:
+            others = [record for record, its in endings if its != story]
+            return [finding_of(scene, Reading(story, _UNKNOWN, "undecided"), own[0], context=own, downstream=others)]
+    return []
+
+
+def _story(record: LogRecord) -> str | None:
+    why = record.fields.get("why", "").lower()
+    if record.rule_id == "slurm.cancelled" and why in _SAID:
+        return None
+    if record.rule_id == "slurm.cancelled" and why.startswith("node failure"):
+        return "scheduler_lost_node"
+    if record.rule_id == "slurm.job_state":
+        state = record.fields.get("state") or record.fields.get("shown_state", "")
+        return "scheduler_lost_node" if state.startswith("NODE_FA") else "cancelled" if _of_job(record, state) else None
+    return next((story for story, rules in _STORIES if record.rule_id in rules), None)
+
+
+def _of_job(record: LogRecord, state: str) -> bool:
+    """Whether this is the state of a whole job that was cancelled, and not of one of its steps."""
+    step = record.text.strip().startswith(f"{record.job_id}.")
+    return state.startswith("CANCELLED") and not step

@@ -1,0 +1,152 @@
+"""`kubectl get pod -o yaml|json`: how the containers of each pod ended, as their status says.
+
+Both forms print one key per line in alphabetical order, so `lastState` stands before the `name` it belongs to and
+`state` behind it. Only lines are read, no document is built: a cut file keeps the pods before the cut. Times are UTC.
+Source: core/v1 PodStatus.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from crashlens.scan.member import Member
+from crashlens.sources.format import Format
+from crashlens.sources.record_rows import RecordRows
+from crashlens.sources.writer import TableWriter
+
+_KEY = re.compile(r'(?P<indent>[ -]*)"?(?P<key>[A-Za-z]\w{0,60})"?: ?(?P<value>.*?),?\s*')
+_STATES = {"lastState", "state"}
+_OF_ENDING = {"exitCode", "reason", "finishedAt", "startedAt", "signal", "message"}
+
+
+@dataclass
+class _Ending:
+    """One `terminated` block."""
+
+    line: int
+    text: str
+    words: dict[str, str] = field(default_factory=dict[str, str])
+    lines: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
+
+
+@dataclass
+class _Pod:
+    """The pod that is being read, and the container of its status."""
+
+    name: str = ""
+    namespace: str = ""
+    host: str | None = None
+    container: str = ""
+    waiting: list[_Ending] = field(default_factory=list[_Ending])
+
+
+@dataclass
+class _Place:
+    """Where in the document we are: indents of the blocks that are open."""
+
+    metadata: int | None = None
+    statuses: int | None = None
+    state: int | None = None
+    ending: tuple[int, _Ending] | None = None
+
+
+def sniff(head: bytes) -> float:
+    """How surely `head` is the status of pods, 0 to 1."""
+    text = head.decode("utf-8", "replace")
+    pod = re.search(r'^\s*"?kind"?: ?"?Pod"?,?\s*$', text, re.MULTILINE)
+    return 0.95 if pod and re.search(r'^\s*"?apiVersion"?:', text, re.MULTILINE) else 0.0
+
+
+def parse(member: Member, out: TableWriter) -> None:
+    """Write one event per ended container, and which pod runs on which node."""
+    rows = RecordRows(out)
+    pod, place = _Pod(), _Place()
+    for line, text in _lines(member):
+        found = _KEY.fullmatch(text)
+        if found is not None:
+            value = found["value"].strip().strip('"').strip("'")
+            pod = _read((rows, pod, place), (line, text), (len(found["indent"]), found["key"], value))
+    _close_ending(rows, pod, place)
+    _flush(rows, pod)
+    rows.close()
+
+
+def _lines(member: Member) -> Iterator[tuple[int, str]]:
+    for block in member.blocks():
+        for line, data in enumerate(block.data.split(b"\n"), block.first_line):
+            yield line, data.removesuffix(b"\r").decode("utf-8", "replace")
+
+
+def _read(state: tuple[RecordRows, _Pod, _Place], at: tuple[int, str], key: tuple[int, str, str]) -> _Pod:
+    rows, pod, place = state
+    line, text = at
+    indent, name, value = key
+    if place.ending is not None:
+        if indent > place.ending[0]:
+            _word(place.ending[1], line, text, name, value)
+            return pod
+        _close_ending(rows, pod, place)
+    if name == "metadata" and value in {"", "{"}:
+        if place.metadata is None or indent <= place.metadata:  # the metadata of the next pod, not of what it owns
+            _flush(rows, pod)
+            pod = _Pod()
+            place.metadata, place.statuses = indent, None
+    elif name in {"containerStatuses", "initContainerStatuses"}:
+        place.statuses = indent
+    elif name == "nodeName":
+        pod.host = value or None
+        rows.fact(line, pod.host, "pod", f"{pod.namespace}/{pod.name}")
+    elif place.statuses is None:
+        _identity(pod, place, indent, name, value)
+    elif name in _STATES:
+        place.state = indent
+        pod.container = "" if name == "lastState" else pod.container
+    elif name == "terminated" and value in {"", "{"}:
+        place.ending = (indent, _Ending(line, text))
+    elif name == "name" and indent == place.state:
+        pod.container = value
+        _flush(rows, pod)
+    return pod
+
+
+def _identity(pod: _Pod, place: _Place, indent: int, name: str, value: str) -> None:
+    if place.metadata is not None and indent == place.metadata + (2 if indent - place.metadata == 2 else 4):
+        pod.name = value if name == "name" and not pod.name else pod.name
+        pod.namespace = value if name == "namespace" and not pod.namespace else pod.namespace
+
+
+def _word(ending: _Ending, line: int, text: str, name: str, value: str) -> None:
+    if name in _OF_ENDING:
+        ending.words[name] = value
+        ending.lines[name] = (line, text.strip())
+
+
+def _close_ending(rows: RecordRows, pod: _Pod, place: _Place) -> None:
+    if place.ending is not None:
+        pod.waiting.append(place.ending[1])
+        place.ending = None
+        if pod.container:
+            _flush(rows, pod)
+
+
+def _flush(rows: RecordRows, pod: _Pod) -> None:
+    """Write the endings whose container is known by now."""
+    for ending in pod.waiting:
+        words = ending.words
+        reason, code = words.get("reason", ""), words.get("exitCode", "")
+        if reason == "Completed" and code == "0":
+            continue
+        line, text = ending.lines.get("reason") or ending.lines.get("exitCode") or (ending.line, ending.text.strip())
+        about = {
+            "pod": pod.name, "namespace": pod.namespace, "container": pod.container, "exit_code": code,
+            "reason": reason, "finished": words.get("finishedAt", ""),
+        }  # fmt: skip
+        rule_id = "k8s.oom_killed" if reason == "OOMKilled" else "k8s.container_exit"
+        stamp = f"{words['finishedAt']} " if words.get("finishedAt") else ""
+        rows.state(rule_id, line, text, about, stamp=stamp, host=pod.host)
+    pod.waiting = []
+
+
+FORMAT = Format(
+    "kubernetes_status", "Kubernetes pods (YAML or JSON)", sniff, parse, ("events", "inventory", "clocks", "stamps")
+)
