@@ -13,10 +13,10 @@ from crashlens.conclude.collective import conclude_hang
 from crashlens.conclude.container import conclude_container
 from crashlens.conclude.endings import conclude_endings
 from crashlens.conclude.gpu_records import GpuCase, conclude_gpu_case, find_gpu_cases, independent_incidents
-from crashlens.conclude.host_records import conclude_bus, quiet_notes
-from crashlens.conclude.ports import conclude_ports
 from crashlens.conclude.hang_causes import attach, causal_relation
 from crashlens.conclude.hangs import Hang, concerns, find_hangs
+from crashlens.conclude.host_records import conclude_bus, quiet_notes
+from crashlens.conclude.ports import conclude_ports
 from crashlens.conclude.runtime import conclude_runtime
 from crashlens.conclude.scene import Scene, build_scene
 from crashlens.conclude.scheduler import conclude_scheduler
