@@ -4,11 +4,11 @@
 evidence can decide and what it cannot. The same calls stand behind the command `crashlens`.
 """
 
-from crashlens import errors
+from crashlens import errors, rules
 from crashlens.api import Case, open_case, read, sample
 from crashlens.findings import Answer, Finding
 from crashlens.timebase import Window
 
 open = open_case  # noqa: A001 - `cl.open(folder)` is what a reader expects beside `cl.read(folder)`
 
-__all__ = ["Answer", "Case", "Finding", "Window", "errors", "open", "read", "sample"]
+__all__ = ["Answer", "Case", "Finding", "Window", "errors", "open", "read", "rules", "sample"]

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,13 @@ from crashlens.conclude.answer import conclude
 from crashlens.errors import MissingExtraError, NoSuchInputError
 from crashlens.findings import Answer, Finding
 from crashlens.rules.load import shipped_rules
+from crashlens.rules.model import RuleSet
+from crashlens.rules.own import load_own
 from crashlens.schemas import Tables
 from crashlens.views.case_view import case_bundle, case_text
 from crashlens.views.coverage import collect_view, coverage_view, in_language
 from crashlens.views.findings import FindingsView, findings_text, findings_view
-from crashlens.views.overview import clocks_view, digests_view, sources_view, versions_view
+from crashlens.views.overview import clocks_view, digests_view, sources_view, unmatched_view, versions_view
 from crashlens.views.scope import scope_view
 from crashlens.views.tables import Table
 
@@ -140,6 +143,10 @@ class Case(CaseData):
         """Every file: what it was read as, its zone, and what was wrong with it."""
         return sources_view(self._tables, lang=lang)
 
+    def unmatched(self, *, lang: str = "en") -> Table:
+        """Lines with an error word that no rule knows: what they say most often, how many, where they begin."""
+        return unmatched_view(self._tables, lang=lang)
+
     def digests(self, *, lang: str = "en") -> Table:
         """SHA-256 of every file."""
         return digests_view(self._tables, lang=lang)
@@ -150,15 +157,18 @@ class Case(CaseData):
 
     def versions(self, *, lang: str = "en") -> Table:
         """Digests of the rules and catalogs that the findings were made with."""
-        rules = shipped_rules()
+        rules, shipped = self.rule_set, shipped_rules()
         files = [(item.name, item.sha256, item.rows) for item in catalog_versions()]
-        count = len(rules.rules) + len(rules.step_lines) + len(rules.sequences)
-        return versions_view([("rules", rules.digest, count), *files], lang=lang)
+        own = [(name, sha256(text.encode()).hexdigest()[:16], _rows_of(rules, name)) for name, text in rules.own_files]
+        return versions_view([("rules", shipped.digest, _rows_of(shipped, "")), *own, *files], lang=lang)
 
     def answer(self, *, lang: str = "en") -> Answer:
         """Findings, coverage and sources as one object; `to_json()` is the shape `crashlens.findings/1`."""
         rows = in_language(self._coverage, lang=lang).to_dicts()
-        columns = ("path", "sha256", "format", "lines", "bytes", "state", "zone", "zone_from", "notices")
+        columns = (
+            "path", "sha256", "format", "lines", "bytes", "state", "zone", "zone_from", "notices", "lines_matched",
+            "lines_error_like", "lines_harmless", "error_templates", "rules_digest",
+        )  # fmt: skip
         return Answer(self._conclude(lang), tuple(rows), tuple(self.sources.select(columns).to_dicts()))
 
     def answer_text(self, *, lang: str = "en") -> str:
@@ -186,7 +196,7 @@ class Case(CaseData):
 
     def _conclude(self, lang: str) -> tuple[Finding, ...]:
         if lang not in self._concluded:
-            self._concluded[lang] = conclude(self._tables, shipped_rules(), uncut=self.tables, lang=lang)
+            self._concluded[lang] = conclude(self._tables, self.rule_set, uncut=self.tables, lang=lang)
         return self._concluded[lang]
 
 
@@ -195,6 +205,7 @@ def read(
     *,
     tz: str | Mapping[str, str] | None = None,
     year: int | None = None,
+    rules: RuleSet | str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     progress: Callable[[str], None] = lambda _path: None,
 ) -> Case:
     """Read logs and telemetry exports.
@@ -204,13 +215,28 @@ def read(
         tz: IANA zone of local times, or a mapping of source glob to zone. Without it local times are not placed in
             UTC: their order holds inside each file only.
         year: Year of the first time that states none.
+        rules: A rule file of your own or several, or what `crashlens.rules.load` made of them. Without it the rules
+            that come with crashlens are used.
         progress: Called with the path of each file before it is read.
 
     Raises:
         NoSuchInputError: A path is not there.
         UnknownTimeZoneError: A zone is not known here; the message names close ones.
+        DataFileError: A rule file is wrong; every fault is named.
     """
-    return Case.read(paths, tz=tz, year=year, progress=progress)
+    return Case.read(paths, tz=tz, year=year, rules=_rule_set(rules), progress=progress)
+
+
+def _rule_set(rules: RuleSet | str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None) -> RuleSet | None:
+    if rules is None or isinstance(rules, RuleSet):
+        return rules
+    return load_own(rules) if isinstance(rules, str | os.PathLike) else load_own(*rules)
+
+
+def _rows_of(rules: RuleSet, name: str) -> int:
+    """How many rows of a rule set stand in the file `name`, or in any for an empty name."""
+    items = (*rules.rules, *rules.step_lines, *rules.sequences, *rules.harmless)
+    return sum(item.place.rpartition(":")[0] == name or not name for item in items)
 
 
 def open_case(folder: str | os.PathLike[str]) -> Case:

@@ -12,7 +12,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from crashlens.errors import NoSuchInputError, NotACaseError, OutputExistsError
+from crashlens.errors import DataFileError, NoSuchInputError, NotACaseError, OutputExistsError
+from crashlens.rules.load import shipped_rules
+from crashlens.rules.model import RuleSet
+from crashlens.rules.own import own_rules
 from crashlens.schemas import SCHEMA_VERSION, Tables
 from crashlens.sources.reading import read_tables, table_schemas
 from crashlens.timebase import Window
@@ -29,10 +32,17 @@ class CaseData:
     Attributes:
         tables: All tables, uncut.
         cut: The window that was chosen, or None for everything.
+        rules: The rules that were read with, or None for those that come with crashlens.
     """
 
     tables: Tables
     cut: Window | None = None
+    rules: RuleSet | None = None
+
+    @property
+    def rule_set(self) -> RuleSet:
+        """The rules that this case was read with."""
+        return self.rules or shipped_rules()
 
     @classmethod
     def read(
@@ -41,6 +51,7 @@ class CaseData:
         *,
         tz: str | Mapping[str, str] | None = None,
         year: int | None = None,
+        rules: RuleSet | None = None,
         progress: Callable[[str], None] = lambda _path: None,
     ) -> Self:
         """Read files and folders.
@@ -50,6 +61,7 @@ class CaseData:
             tz: IANA zone of local times, or a mapping of source glob to zone. Without it local times keep their
                 order inside each file and are not placed in UTC.
             year: Year of the first year-less time.
+            rules: The rules to read with; None for those that come with crashlens.
             progress: Called with the path of each file before it is read.
 
         Raises:
@@ -57,7 +69,7 @@ class CaseData:
             UnknownTimeZoneError: A zone is not known here.
         """
         several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        return cls(read_tables(several, tz=tz, year=year, progress=progress))
+        return cls(read_tables(several, tz=tz, year=year, rules=rules, progress=progress), rules=rules)
 
     def window(self, start: datetime | str, end: datetime | str | None = None, *, tz: str | None = None) -> Self:
         """The case cut to `[start, end)`; text without an offset is read in `tz`. One text `START/END` works too.
@@ -107,6 +119,7 @@ class CaseData:
             "tables": SCHEMA_VERSION,
             "rows": rows,
             "window": None if self.cut is None else [self.cut.start.isoformat(), self.cut.end.isoformat()],
+            "own_rules": [] if self.rules is None else [list(file) for file in self.rules.own_files],
         }
         (target / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
         return target
@@ -133,7 +146,11 @@ class CaseData:
             }
         except (OSError, pl.exceptions.PolarsError) as error:
             raise _not_a_case(target, f"a table cannot be read: {error}") from None
-        return cls(Tables(**tables), _saved_window(target, manifest.get("window")))
+        return cls(
+            Tables(**tables),
+            _saved_window(target, manifest.get("window")),
+            _saved_rules(target, manifest.get("own_rules")),
+        )
 
 
 def _write_parquet(table: pa.Table, file: Path) -> None:
@@ -163,6 +180,16 @@ def _saved_window(folder: Path, cut: object) -> Window | None:
         return Window.of(start, end)
     except (TypeError, ValueError, AttributeError):
         raise _not_a_case(folder, f"{MANIFEST} holds the window {cut!r}") from None
+
+
+def _saved_rules(folder: Path, files: object) -> RuleSet | None:
+    """The rules of somebody's own that the case was read with: without them their records could not be told."""
+    if not files:
+        return None
+    try:
+        return own_rules([(str(name), str(text)) for name, text in cast("list[list[str]]", files)])
+    except (TypeError, ValueError, DataFileError) as error:
+        raise _not_a_case(folder, f"its own rules cannot be loaded: {str(error)[:300]}") from None
 
 
 def _not_a_case(folder: Path, why: str) -> NotACaseError:

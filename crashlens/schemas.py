@@ -16,6 +16,7 @@ from crashlens.errors import MissingColumnError
 SCHEMA_VERSION = "crashlens.tables/1"
 
 UTC_US = pl.Datetime("us", "UTC")
+TEMPLATES = pl.List(pl.Struct({"template": pl.String, "lines": pl.UInt64, "first_line": pl.UInt32}))
 FIELD_MAP = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
 
 
@@ -104,6 +105,15 @@ SOURCES = Schema(
         Column("lines_matched", pl.UInt64, "Lines that a rule or parser turned into rows"),
         Column("lines_error_like", pl.UInt64, "Lines with an error word that no rule matched"),
         Column("error_lines", pl.List(pl.UInt32), "The first of those lines"),
+        Column(
+            "error_templates", TEMPLATES, "What those lines say most often, numbers and names as `<...>`; at most ten"
+        ),
+        Column(
+            "lines_harmless",
+            pl.UInt64,
+            "Lines with an error word that are advice, a quotation, a setting, code, "
+            "a count of zero or a caught error, and no record of a rule",
+        ),
         Column("rules_digest", pl.String, "SHA-256 of the rule set used, first 16 characters"),
     ),
 )

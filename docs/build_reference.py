@@ -61,14 +61,17 @@ def signals_page(signals: Iterable[Any]) -> str:
 
 
 def rules_page(rule_set: Any) -> str:
-    """Every line rule and sequence with what it says and what it does not prove."""
+    """Every line rule, step line, sequence and harmless row with what it says and what it does not prove."""
     head = (
         f"# Rules\n\n{MADE}\n"
         "A line rule states what one record says, never why it stands there. A sequence states how records relate.\n"
+        "A step line is how a training step is printed. A harmless row: words that sound like a failure and are none.\n"
     )
     rules = [rule_section(rule) for rule in sorted(rule_set.rules, key=lambda rule: rule.id)]
     sequences = [sequence_section(item) for item in sorted(rule_set.sequences, key=lambda item: item.id)]
-    return "\n".join([head, *rules, *sequences])
+    steps = [step_line_section(item) for item in sorted(rule_set.step_lines, key=lambda item: item.id)]
+    harmless = [harmless_section(item) for item in sorted(rule_set.harmless, key=lambda item: item.id)]
+    return "\n".join([head, *rules, *sequences, *steps, *harmless])
 
 
 def rule_section(rule: Any) -> str:
@@ -97,6 +100,27 @@ def sequence_section(sequence: Any) -> str:
         f"## {escape(sequence.id)}\n\nSequence: {kinds(sequence.first)}, then {kinds(sequence.then)}, "
         f"within {sequence.within_s:g} s.\n\n" + "\n".join(facts) + "\n"
     )
+
+
+def step_line_section(item: Any) -> str:
+    """One shape of a training step: what it captures and one line it matches."""
+    captured = dict.fromkeys(name for pattern in (item.pattern, *item.captures) for name in pattern.groupindex)
+    facts = [
+        f"* captures: {', '.join(map(code, captured))}",
+        *(f"* source: {escape(text)}" for text in item.references),
+    ]
+    return f"## {escape(item.id)}\n\nStep line.\n\n" + "\n".join(facts) + f"\n\n```text\n{item.matches[0]}\n```\n"
+
+
+def harmless_section(item: Any) -> str:
+    """One kind of words that sound like a failure and are none."""
+    facts = [
+        f"* kind: {item.kind}",
+        f"* looked for in messages of: {', '.join(code(name) for name in sorted(item.applies_to))}",
+        *(f"* source: {escape(text)}" for text in item.references),
+    ]
+    example = f"\n```text\n{item.matches[0]}\n```\n"
+    return f"## {escape(item.id)}\n\nHarmless: {escape(item.means)}\n\n" + "\n".join(facts) + "\n" + example
 
 
 def kinds(steps: Iterable[Any]) -> str:

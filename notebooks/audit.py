@@ -11,6 +11,7 @@ window: str = ""
 tz: str = ""
 tz_by_source: dict[str, str] = {}
 year: int = 0
+rules: list[str] = []
 show_tz: str = "UTC"
 title: str = ""
 client: str = ""
@@ -19,7 +20,7 @@ lang: str = "en"
 # %% Reading the evidence
 import crashlens as cl
 
-case = cl.read(evidence, tz=tz_by_source or tz or None, year=year or None)
+case = cl.read(evidence, tz=tz_by_source or tz or None, year=year or None, rules=rules or None)
 case = case.window(window) if window else case
 
 # %% [markdown]
@@ -75,6 +76,9 @@ case.timeline(show_tz=show_tz, lang=lang)
 
 # %% Listing the sources
 case.read_sources(lang=lang)
+
+# %% Listing what no rule knows
+case.unmatched(lang=lang)
 
 # %% Listing the digests
 case.digests(lang=lang)

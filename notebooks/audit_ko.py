@@ -10,6 +10,7 @@ window: str = ""
 tz: str = ""
 tz_by_source: dict[str, str] = {}
 year: int = 0
+rules: list[str] = []
 show_tz: str = "UTC"
 title: str = ""
 client: str = ""
@@ -18,7 +19,7 @@ lang: str = "ko"
 # %% 증거 읽기
 import crashlens as cl
 
-case = cl.read(evidence, tz=tz_by_source or tz or None, year=year or None)
+case = cl.read(evidence, tz=tz_by_source or tz or None, year=year or None, rules=rules or None)
 case = case.window(window) if window else case
 
 # %% [markdown]
@@ -74,6 +75,9 @@ case.timeline(show_tz=show_tz, lang=lang)
 
 # %% 소스 나열하기
 case.read_sources(lang=lang)
+
+# %% 어떤 규칙도 모르는 줄 나열하기
+case.unmatched(lang=lang)
 
 # %% 다이제스트 나열하기
 case.digests(lang=lang)

@@ -3,6 +3,7 @@
 A fence is ```python (run; all fences of a file share one namespace), ```console (lines `$ crashlens ...` run; `$ echo $?`
 and the number under it state the exit status, else it is 0; lines shown as output must occur in that order, `...` skips)
 or ```bash. `parsed-only` behind the language means that it must parse but is not run; bash fences are always parsed only.
+A file name behind ```toml or ```text (```toml site.toml) makes that fence a file of the page's commands and snippets.
 Everything runs in a scratch folder that holds a copy of sample_data.
 """
 
@@ -32,6 +33,7 @@ class Fence:
     language: str
     parsed_only: bool
     text: str
+    file: str = ""
 
     def __str__(self) -> str:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
@@ -48,7 +50,8 @@ def fences(page: Path) -> list[Fence]:
             else:
                 words = info.split() or [""]
                 text = "\n".join(lines[start - 1 : number - 1]) + "\n"
-                found.append(Fence(page, start, words[0], "parsed-only" in words[1:], text))
+                file = next((word for word in words[1:] if re.fullmatch(r"[\w-]+\.[a-z]+", word)), "")
+                found.append(Fence(page, start, words[0], "parsed-only" in words[1:], text, file))
                 start = None
     assert start is None, f"{page.name}:{start} is a fence without an end"
     return found
@@ -97,9 +100,15 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def write_files(page: Path, folder: Path) -> None:
+    for fence in fences(page):
+        if fence.file:
+            (folder / fence.file).write_text(fence.text, encoding="utf-8")
+
+
 @pytest.mark.parametrize("page", PYTHON_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-@pytest.mark.usefixtures("scratch")
-def test_every_python_snippet_of_a_page_runs(page: Path) -> None:
+def test_every_python_snippet_of_a_page_runs(page: Path, scratch: Path) -> None:
+    write_files(page, scratch)
     namespace: dict[str, object] = {"__name__": "__snippet__"}
     for fence in fences(page):
         if fence.language == "python" and not fence.parsed_only:
@@ -110,6 +119,7 @@ def test_every_python_snippet_of_a_page_runs(page: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("fence", CONSOLE, ids=str)
 def test_every_command_ends_as_the_page_says(fence: Fence, scratch: Path) -> None:
+    write_files(fence.page, scratch)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     for command in commands(fence.text):
         assert command.words[0] == "crashlens", f"{fence} runs something else; mark the fence parsed-only"

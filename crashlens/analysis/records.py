@@ -10,7 +10,7 @@ from crashlens.timebase import Instant, Order, distance_us, order, to_us
 
 _COPIED = (
     "source_id", "line_end", "n", "rule_id", "topic", "host", "rank", "pid", "gpu_key", "job_id", "process_group",
-    "xid", "seq", "timeout_ms", "ran_ms", "exit_code", "severity", "text",
+    "xid", "seq", "timeout_ms", "ran_ms", "exit_code", "severity", "text", "repeats",
 )  # fmt: skip
 
 
@@ -29,6 +29,7 @@ class LogRecord:
         written: When the record was written.
         began: When what it reports began: `written` less the wait it reports.
         fields: Captures without a column of their own.
+        repeats: How many records of the same kind and place in the program it stands for, itself included.
     """
 
     place: Place
@@ -53,6 +54,7 @@ class LogRecord:
     severity: str
     fields: dict[str, str]
     text: str
+    repeats: int = 1
 
     @property
     def dated(self) -> bool:

@@ -13,6 +13,7 @@ from crashlens.report.audit import run_audit
 from crashlens.report.files import check_evidence_is_kept
 from crashlens.report.quick_import import pass_over_grammar
 from crashlens.report.templates import template
+from crashlens.rules import load
 from crashlens.timebase import Window, find_zone
 
 WRITTEN = 0
@@ -62,8 +63,9 @@ def run_audit_command(options: argparse.Namespace) -> int:
             f"{missing[0]!r} is not there; nothing was read.",
             way_out="Check the path, or give the folder with the logs.",
         )
+    load(*options.rules)  # a faulty rule file is named before anything is executed
     outputs = [path for path in (options.output, options.html, options.keep_notebook) if path is not None]
-    check_evidence_is_kept(outputs, options.paths)
+    check_evidence_is_kept(outputs, [*options.paths, *options.rules])
     window = Window.parse(options.window, tz=zones.get("*")) if options.window else None
     made = datetime.now(UTC).replace(microsecond=0)
     pass_over_grammar()
@@ -75,6 +77,7 @@ def run_audit_command(options: argparse.Namespace) -> int:
             "tz": "" if len(zones) != 1 or "*" not in zones else zones["*"],
             "tz_by_source": zones if len(zones) > 1 or "*" not in zones else {},
             "year": options.year or 0,
+            "rules": list(options.rules),
             "show_tz": options.show_tz,
             "title": options.title or TITLES[options.lang],
             "client": options.client,

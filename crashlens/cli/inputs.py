@@ -10,7 +10,7 @@ Subparsers = Any  # argparse does not export the type of add_subparsers()
 
 
 def add_input_options(command: argparse.ArgumentParser) -> None:
-    """`PATH...`, `--tz` and `--year`."""
+    """`PATH...`, `--tz`, `--year` and `--rules`."""
     command.add_argument("paths", nargs="+", metavar="PATH", help="files and folders to read")
     command.add_argument(
         "--tz",
@@ -21,6 +21,18 @@ def add_input_options(command: argparse.ArgumentParser) -> None:
         "match a glob ('*.csv=UTC'); may be given several times",
     )
     command.add_argument("--year", type=int, metavar="YYYY", help="year of the first time that is written without one")
+    add_rules_option(command)
+
+
+def add_rules_option(command: argparse.ArgumentParser) -> None:
+    """`--rules`."""
+    command.add_argument(
+        "--rules",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="rule file of your own (TOML), used beside the shipped rules; may be given several times",
+    )
 
 
 def zones_from(given: list[str]) -> dict[str, str]:

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 from crashlens.cli.audit import add_audit
+from crashlens.cli.rules import add_rules
 from crashlens.cli.scan import add_scan
 from crashlens.errors import CrashlensError
+from crashlens.views.visible import visible
 
 COULD_NOT = 2
 INTERRUPTED = 130
@@ -23,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = int(options.run(options))
         sys.stdout.flush()
     except CrashlensError as error:
-        print(f"crashlens: {error}", file=sys.stderr)
+        print(f"crashlens: {visible(str(error))}", file=sys.stderr)
         return COULD_NOT
     except KeyboardInterrupt:
         print("crashlens: interrupted; nothing was written.", file=sys.stderr)
@@ -53,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add_scan(commands)
     add_audit(commands)
+    add_rules(commands)
     return parser
 
 

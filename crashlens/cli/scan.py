@@ -32,7 +32,7 @@ def run_scan(options: argparse.Namespace) -> int:
     """Read, conclude, print."""
     zones = zones_from(options.tz)
     check_year(options.year)
-    case = read(options.paths, tz=zones or None, year=options.year, progress=_say_file)
+    case = read(options.paths, tz=zones or None, year=options.year, rules=options.rules or None, progress=_say_file)
     answer = case.answer(lang=options.lang)
     if options.format == "json":
         json.dump(answer.to_json(), sys.stdout, ensure_ascii=False, indent=1)

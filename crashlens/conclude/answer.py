@@ -16,7 +16,9 @@ from crashlens.conclude.gpu_records import GpuCase, conclude_gpu_case, find_gpu_
 from crashlens.conclude.hang_causes import attach, causal_relation
 from crashlens.conclude.hangs import Hang, concerns, find_hangs
 from crashlens.conclude.host_records import conclude_bus, quiet_notes
+from crashlens.conclude.own_rules import conclude_own_rules
 from crashlens.conclude.ports import conclude_ports
+from crashlens.conclude.process_end import KERNEL_KILLS
 from crashlens.conclude.runtime import conclude_runtime
 from crashlens.conclude.scene import Scene, build_scene
 from crashlens.conclude.scheduler import conclude_scheduler
@@ -70,6 +72,7 @@ def conclude(tables: Tables, rule_set: RuleSet, *, uncut: Tables, lang: str) -> 
     findings += around
     findings += conclude_clocks_power(scene)
     findings += conclude_waiting_gpus(scene)
+    findings += conclude_own_rules(scene, rule_set)
     several = independent_incidents(scene, cases)
     findings += [several] if several is not None else []
     findings += conclude_endings(scene, findings)
@@ -173,7 +176,7 @@ def _after(scene: Scene, hang: Hang, finding: Finding) -> bool:
 def _outlived(scene: Scene, finding: Finding) -> bool:
     """Whether the kernel killed processes that no run names, and every run made a step well after it."""
     places = {item.place for item in finding.evidence}
-    kills = [record for record in scene.records if record.place in places and record.rule_id == "kernel.oom_kill"]
+    kills = [record for record in scene.records if record.place in places and record.rule_id in KERNEL_KILLS]
     slack_us, skew_us = scene.context.step_slack_us, scene.context.skew_us
     return bool(kills and scene.runs) and all(
         run.member_with_pid(kill.pid, kill.host) is None

@@ -111,8 +111,11 @@ def _only_fallout(record: LogRecord) -> bool:
 
 
 def _tell(telling: _Telling, record: LogRecord) -> Told | None:
+    if "handled" in record.fields and record.rule_id != "cuda.out_of_memory":
+        return None  # whoever wrote the line says that it went on; of refused memory the steps after it decide
     scene, aftermath = telling.scene, telling.aftermath
-    row = record_cause(record.rule_id, record.fields)
+    code = {} if record.exit_code is None else {"exit_code": str(record.exit_code)}
+    row = record_cause(record.rule_id, {**record.fields, **code})
     if row is not None:
         if row.verdict != "benign" and record.topic.startswith(_SURVIVABLE) and aftermath.went_on(record):
             return None

@@ -151,9 +151,5 @@ def _identity(scene: Scene, relation: Relation) -> str:
 def _what(record: LogRecord) -> str:
     if record.rule_id == "cuda.out_of_memory":
         return "CUDA out of memory"  # the program's own words
-    return (
-        record.fields.get("cuda_error")
-        or record.fields.get("exception")
-        or record.fields.get("nccl_cuda_error")
-        or record.rule_id
-    ).strip()
+    named = (record.fields.get(key) for key in ("cuda_error", "exception", "nccl_cuda_error", "status", "what"))
+    return next((text for text in named if text), record.rule_id).strip()

@@ -25,6 +25,7 @@ _LINK_STORIES: tuple[Kind, Kind] = (
     ("pcie_link_narrow", _PCIE, "consistent"),
     ("pcie_link_narrow_other", _UNDECIDED, "undecided"),
 )
+_NOT_RECOVERED = {"can't recover", "device recovery failed", "device has no AER-aware driver"}
 # Records with nothing to fix, said where nothing else was found: rule, a capture and its values (lower case), story.
 _QUIET = (
     ("kernel.aer", "aer_severity", {"corrected", "correctable"}, "aer_corrected"),
@@ -90,7 +91,7 @@ def finding_of(scene: Scene, kind: Kind, records: list[LogRecord], values: dict[
 
 def _is_uncorrected(record: LogRecord) -> bool:
     said = record.fields.get("aer_severity", "")
-    return said.startswith("Uncorrect") or record.fields.get("recovery") in {"can't recover", "device recovery failed"}
+    return said.startswith("Uncorrect") or record.fields.get("recovery") in _NOT_RECOVERED
 
 
 def _is_narrower(record: LogRecord) -> bool:

@@ -145,7 +145,8 @@ def evidence_list(scene: Scene, first: LogRecord | None, parts: list[Part]) -> t
     chosen_parts = [*kept["first"], *kept["context"], *kept["counter"][:MOST_COUNTER], *kept["downstream"]]
     shown = [evidence_of(*part) for part in chosen_parts[:MOST_EVIDENCE]]
     kinds_told = {kind_of(part.record) for part in ordered}
-    left = len(ordered) - len(shown) + sum(scene.left_out.get(kind, 0) for kind in kinds_told)
+    repeated = sum(part.record.repeats - 1 for part in ordered)
+    left = len(ordered) - len(shown) + repeated + sum(scene.left_out.get(kind, 0) for kind in kinds_told)
     if left > 0 and shown:
         last = shown[-1]
         more = say(scene.lang, "words", "more_lines", number=left)

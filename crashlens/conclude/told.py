@@ -49,12 +49,9 @@ class Captures(dict[str, object]):
 def captures(scene: Scene, record: LogRecord, **more: object) -> dict[str, object]:
     """What `record` says, by name, and `more`."""
     columns = {
-        "host": record.host,
-        "pid": record.pid,
-        "rank": record.rank,
-        "exit_code": record.exit_code,
+        "host": record.host, "pid": record.pid, "rank": record.rank, "exit_code": record.exit_code,
         "job_id": record.job_id,
-    }
+    }  # fmt: skip
     known: dict[str, object] = {
         **record.fields,
         **{name: value for name, value in columns.items() if value is not None},

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 from crashlens.errors import DataFileError
 from crashlens.rules.model import (
+    Harmless,
     Joins,
     Metric,
     Record,
@@ -47,13 +48,21 @@ _SHAPES: dict[str, tuple[dict[str, type], dict[str, type]]] = {
         },
         {"concerns": _TEXT},
     ),
+    "harmless": (
+        {
+            "id": _TEXT, "kind": _TEXT, "applies_to": _LIST, "literals": _LIST, "pattern": _TEXT, "means": _TEXT,
+            "matches": _LIST, "rejects": _LIST, "references": _LIST,
+        },
+        {"opens": _LIST},
+    ),
 }  # fmt: skip
 _SEVERITIES = {"info", "warning", "error", "fatal"}
 _STATUSES = {"experimental", "stable", "deprecated"}
 _IDENTITIES = {"pid", "gpu", "run", "host"}
 _CONCERNS = {"process", "gpu"}
 _AGAINST = {"step_after", "started_again"}
-
+_KINDS = {"advice", "help", "quotation", "config", "code", "zero", "handled"}
+COMPONENTS = frozenset({"kernel", "nccl", "c10d", "process"})
 
 LEAST_LITERAL = 5  # shorter literals stand in too many lines to be worth looking for
 _T = TypeVar("_T")
@@ -75,8 +84,12 @@ def shipped_rules() -> RuleSet:
     return load_rules((item.name, item.read_text(encoding="utf-8")) for item in files)
 
 
-def load_rules(files: Iterable[tuple[str, str]]) -> RuleSet:
+def load_rules(files: Iterable[tuple[str, str]], *, beside: RuleSet | None = None) -> RuleSet:
     """A rule set from `(name, TOML text)` pairs.
+
+    Args:
+        files: Names, as faults show them, and texts.
+        beside: Rules that will be used together with these: an id is taken only once, and sequences may name them.
 
     Raises:
         DataFileError: Something is wrong; `faults` names every fault of every file as `file:line: what`.
@@ -85,12 +98,13 @@ def load_rules(files: Iterable[tuple[str, str]]) -> RuleSet:
     rules: list[Rule] = []
     step_lines: list[StepLine] = []
     sequences: list[Sequence] = []
+    harmless: list[Harmless] = []
     digest = hashlib.sha256()
     for name, text in files:
         digest.update(text.encode())
         try:
             document = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:  # TOMLDecodeError is one; so is a number of too many digits
             faults.append(f"{name}: {error}")
             continue
         file = (name, text, document)
@@ -98,10 +112,11 @@ def load_rules(files: Iterable[tuple[str, str]]) -> RuleSet:
         rules += _rows(file, "rule", _rule, faults)
         step_lines += _rows(file, "step_line", _step_line, faults)
         sequences += _rows(file, "sequence", _sequence, faults)
-    faults += _cross_faults(rules, step_lines, sequences)
+        harmless += _rows(file, "harmless", _harmless, faults)
+    faults += _cross_faults(rules, step_lines, sequences, harmless, beside)
     if faults:
         raise DataFileError("The rule set", faults)
-    return RuleSet(tuple(rules), tuple(step_lines), tuple(sequences), digest.hexdigest()[:16])
+    return RuleSet(tuple(rules), tuple(step_lines), tuple(sequences), digest.hexdigest()[:16], tuple(harmless))
 
 
 def _rows(
@@ -152,7 +167,7 @@ def _shape_faults(row: dict[str, Any], table: str) -> list[str]:
 def _compile(pattern: str, what: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
-    except re.error as error:
+    except (re.error, RecursionError, OverflowError) as error:
         raise _FaultyRowError(f"{what} does not compile: {error}") from None
 
 
@@ -245,6 +260,25 @@ def _step_line(row: dict[str, Any], place: str) -> StepLine:
     )
 
 
+def _harmless(row: dict[str, Any], place: str) -> Harmless:
+    literals = _texts(row, "literals")
+    if not all(literals) or not literals:
+        raise _FaultyRowError("literals need at least one string, and none that is empty")
+    return Harmless(
+        id=row["id"],
+        kind=cast("Any", _one_of(row["kind"], _KINDS, "kind")),
+        applies_to=frozenset(_texts(row, "applies_to")),
+        literals=literals,
+        pattern=_compile(row["pattern"], "pattern"),
+        opens=_texts(row, "opens"),
+        means=row["means"],
+        references=_texts(row, "references"),
+        matches=_texts(row, "matches"),
+        rejects=_texts(row, "rejects"),
+        place=place,
+    )
+
+
 def _sequence(row: dict[str, Any], place: str) -> Sequence:
     for identity in _texts(row, "same"):
         _one_of(identity, _IDENTITIES, "same")
@@ -272,14 +306,22 @@ def _sequence_step(step: dict[str, Any]) -> SequenceStep:
     return SequenceStep(str(step["rule"]), frozenset([xid] if isinstance(xid, int) else xid), rest)
 
 
-def _cross_faults(rules: list[Rule], step_lines: list[StepLine], sequences: list[Sequence]) -> list[str]:
+def _cross_faults(
+    rules: list[Rule],
+    step_lines: list[StepLine],
+    sequences: list[Sequence],
+    harmless: list[Harmless],
+    beside: RuleSet | None,
+) -> list[str]:
     faults: list[str] = []
-    seen: dict[str, str] = {}
-    for item in (*rules, *step_lines, *sequences):
+    replaced = {old for rule in rules for old in rule.replaces}
+    others = (*beside.rules, *beside.step_lines, *beside.sequences, *beside.harmless) if beside else ()
+    seen: dict[str, str] = {item.id: item.place for item in others if item.id not in replaced}
+    for item in (*rules, *step_lines, *sequences, *harmless):
         if item.id in seen:
             faults.append(f"{item.place}: {item.id}: the id is taken by {seen[item.id]}")
         seen[item.id] = item.place
-    known = {rule.id for rule in rules}
+    known = {rule.id for rule in (*rules, *(beside.rules if beside else ()))}
     for sequence in sequences:
         faults += [
             f"{sequence.place}: {sequence.id}: there is no rule {step.rule}"
@@ -288,7 +330,7 @@ def _cross_faults(rules: list[Rule], step_lines: list[StepLine], sequences: list
         ]
     faults += [
         f"{item.place}: {item.id}: no literal stands in the example {example[:60]!r}"
-        for item in (*rules, *step_lines)
+        for item in (*rules, *step_lines, *harmless)
         for example in item.matches
         if not any(literal in example for literal in item.literals)
     ]
@@ -298,5 +340,7 @@ def _cross_faults(rules: list[Rule], step_lines: list[StepLine], sequences: list
         for capture in rule.metrics
         if not any(capture in pattern.groupindex for pattern in (rule.pattern, *rule.captures))
     ]
-    faults += [f"{item.place}: {item.id}: it has no example" for item in (*rules, *step_lines) if not item.matches]
+    faults += [
+        f"{item.place}: {item.id}: it has no example" for item in (*rules, *step_lines, *harmless) if not item.matches
+    ]
     return faults

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Severity = Literal["info", "warning", "error", "fatal"]
+HarmlessKind = Literal["advice", "help", "quotation", "config", "code", "zero", "handled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +184,58 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
+class Harmless:
+    """Words that sound like a failure and are none.
+
+    Attributes:
+        id: Never reused.
+        kind: advice | help | quotation | config | code: the words are about a failure. zero: none is counted. handled:
+            the writer of the line went on.
+        applies_to: Components whose messages it is looked for in.
+        literals: Case-sensitive strings of which at least one stands in every message it fits.
+        pattern: The stretch of the message that is harmless.
+        opens: Rules whose record begins on the next line and belongs to this one.
+        means: What such words say, one sentence.
+        references: Where the shape was read.
+        matches: Messages whose error words it covers.
+        rejects: Messages of which an error word stays uncovered, or that hold none of its shapes.
+        place: `file:line` of its table.
+    """
+
+    id: str
+    kind: HarmlessKind
+    applies_to: frozenset[str]
+    literals: tuple[str, ...]
+    pattern: re.Pattern[str]
+    opens: tuple[str, ...]
+    means: str
+    references: tuple[str, ...]
+    matches: tuple[str, ...]
+    rejects: tuple[str, ...]
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
 class RuleSet:
-    """All rules of one reading and the digest that identifies them."""
+    """All rules of one reading and the digest that identifies them.
+
+    Attributes:
+        rules: Line rules.
+        step_lines: How training steps are printed.
+        sequences: How records relate.
+        digest: Identifies the texts they were loaded from.
+        harmless: Words that sound like a failure and are none.
+        own_files: Name and text of the rule files that do not come with crashlens.
+        own: Ids of the rules, step lines and sequences that stand in them.
+    """
 
     rules: tuple[Rule, ...]
     step_lines: tuple[StepLine, ...]
     sequences: tuple[Sequence, ...]
     digest: str
+    harmless: tuple[Harmless, ...] = ()
+    own_files: tuple[tuple[str, str], ...] = ()
+    own: frozenset[str] = frozenset()
 
     def rule(self, rule_id: str) -> Rule | None:
         """The rule with this id, or with this id among those it replaces."""

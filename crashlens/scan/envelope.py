@@ -22,7 +22,9 @@ _KERNEL_START = re.compile(
 )
 _REPEATED = re.compile(r" ?\[repeated (\d{1,9})x across cluster\][^\n]{0,200}$")
 _BOX_TITLE = re.compile(r"\s*[╭┌+][─-]+ (Traceback \(most recent call last\)) [─-]*[╮┐+]?\s*$")
-_BOX_SIDE = re.compile(r"\s*[│┃╰└] ?(.*?) *[│┃╯┘]?\s*$", re.DOTALL)
+_BOX_STARTS = frozenset("╭┌│┃╰└")
+_BOX_SIDES = "│┃╰└╯┘"
+_PLACE_WIDTH = 120  # characters at the end of a message in which a log table names the place in the program
 _LOG_PLACE = re.compile(r" {2,}[\w.-]{1,80}\.py:\d{1,6} *$")
 _OTHER_LEVEL = re.compile(r"\[(?P<level>[VDIWEF])(?:[:\]])")  # of ONNX Runtime and TensorRT: their rules read it too
 _OTHER_LEVELS = {"V": "debug", "D": "debug", "I": "info", "W": "warning", "E": "error", "F": "fatal"}
@@ -92,17 +94,19 @@ def _tidy(peeled: Peeled, message: str) -> str:
             peeled.severity = _OTHER_LEVELS[short["level"]]
         elif loud:
             peeled.severity = loud["level"].lower()
-    elif message.lstrip()[:1] in "╭┌│┃╰└":
-        title, side = _BOX_TITLE.match(message), _BOX_SIDE.match(message)
+    elif message.lstrip()[:1] in _BOX_STARTS:
+        title = _BOX_TITLE.match(message)
         if title:
             return f"{title[1]}:"
-        if side:
-            return f"  {side[1]}"
+        inside = message.strip()
+        if inside[0] in _BOX_SIDES:
+            return "  " + inside[1:].removeprefix(" ").rstrip(_BOX_SIDES + " ")
     if message.endswith("]") or "x across cluster]" in message:
         repeated = _REPEATED.search(message)
         if repeated:
             peeled.repeats = int(repeated[1])
             message = message[: repeated.start()]
-    if peeled.severity and ".py:" in message[-90:]:
-        message = _LOG_PLACE.sub("", message)
+    if peeled.severity and ".py:" in message[-_PLACE_WIDTH:]:
+        place = _LOG_PLACE.search(message, max(0, len(message) - _PLACE_WIDTH))
+        message = message[: place.start()].rstrip() if place else message
     return message

@@ -13,10 +13,12 @@ from crashlens.scan.envelope import peel, strip_unprinted
 from crashlens.scan.line_writer import LineWriter, as_they_are
 from crashlens.scan.member import Block
 
-LEAST_WIDTH = 60
+LEAST_WIDTH, MOST_WIDTH = 60, 500  # of a terminal
+MOST_JOINED = 16 * 1024  # characters of one joined text
 LEAST_WRAPPED = 3  # lines of exactly the width
 MOST_PIECES = 64
 MOST_PASTED = 4 * 1024 * 1024  # bytes of a paste; what is longer was written by a program
+MOST_RULER_CHARACTERS = 2  # different ones: `=====`, `+----+----+`
 START = 5  # characters by which lines of a program resemble each other
 
 _TABLE_ROW = re.compile(r"(?:\[[\d/]{0,10} ?\d\d:\d\d:\d\d\] | {9,24})(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) +(?=\S)")
@@ -39,10 +41,10 @@ def rich_share(lines: list[bytes]) -> float:
 
 def _width(lines: list[bytes]) -> int | None:
     texts = [_clean(line) for line in lines]
-    widths = Counter(map(len, texts))
+    widths = Counter(len(text) for text in texts if not _is_ruler(text))
     long = {width: count for width, count in widths.items() if width >= LEAST_WIDTH}
     width = next((one for one in sorted(long, reverse=True) if long[one] >= LEAST_WRAPPED), None)
-    if width is None:
+    if width is None or width > MOST_WIDTH:
         return None
     beyond = sum(count for one, count in long.items() if one > width)
     if beyond > max(1, long[width] // 20) or 3 * long[width] < sum(long.values()):
@@ -50,6 +52,10 @@ def _width(lines: list[bytes]) -> int | None:
     pairs = [(one, after) for one, after in pairwise(texts) if len(one) == width]
     alike = sum(one[:START] == after[:START] for one, after in pairs)
     return width if 2 * alike < len(pairs) else None  # lines of a program that are equally long begin alike
+
+
+def _is_ruler(text: str) -> bool:
+    return len(set(text.strip())) <= MOST_RULER_CHARACTERS
 
 
 def _clean(line: bytes) -> str:
@@ -72,7 +78,8 @@ class _Joiner:
         out = LineWriter(block)
         for number, line in as_they_are(block):
             text = _clean(line)
-            if self.chain and (len(self.chain) == MOST_PIECES or not self._goes_on(self.chain[-1][2], text)):
+            full = len(self.chain) == MOST_PIECES or sum(len(one) for _, _, one in self.chain) > MOST_JOINED
+            if self.chain and (full or not self._goes_on(self.chain[-1][2], text)):
                 self._flush(out)
             self.chain.append((number, line, text))
         self._flush(out)  # a record across two blocks of a paste is not worth holding one back
@@ -114,7 +121,7 @@ class Wraps(_Joiner):
         self.width = _width(self.head) or 0
 
     def _goes_on(self, before: str, after: str) -> bool:
-        if len(before) < self.width or before.endswith("  ") or not after.strip():
+        if len(before) < self.width or before.endswith("  ") or _is_ruler(before) or _is_ruler(after):
             return False
         peeled = peel(after)
         return not peeled.stamps and peeled.rank is None and peeled.message == after

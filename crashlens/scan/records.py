@@ -7,15 +7,18 @@ several records: progress bars end in CR, and ranks that share a file glue lines
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, pairwise
+from typing import TypeGuard
 
 from crashlens.rules.matcher import ERROR_WORDS, LiteralMatcher, Matcher
 from crashlens.rules.model import Record, Rule, RuleSet, StepLine
 from crashlens.scan.block_lines import BlockLines
 from crashlens.scan.envelope import Peeled, peel, strip_unprinted
+from crashlens.scan.harmless import MOST_JUDGED, HarmlessWords, Span, about, covers, handled
 from crashlens.scan.masking import mask_secrets
 from crashlens.scan.member import Block
 from crashlens.scan.rejoin import Joined, rejoined
+from crashlens.scan.templates import TemplateCounts
 
 LONGEST_SEGMENT = 16 * 1024  # of a stretch twice as long the start, the end and what is near a literal are searched
 REACH = 8 * 1024  # characters behind a literal that belong to its record, and a quarter of it before
@@ -28,7 +31,15 @@ MOST_RECORD_LINES = 2000  # that a record may go on for, whatever its rule says
 MOST_RECORD_CHARACTERS = 1024 * 1024
 KEPT_NUMBERS = 10_000  # lines whose records are still numbered
 # A progress bar ends in `examples/s]` or `s/it]`; what is printed next to it is glued to that bracket.
-_GLUED = re.compile(r"(?:(?<=[^\s\]:])|(?<=/s\])|(?<=/it\]))(?=\[rank\d{1,6}\]:\[[IWEF])")
+_GLUED = re.compile(
+    r"(?:(?<=[^\s\]:])|(?<=/s\])|(?<=/it\]))(?=\[rank\d{1,6}\]:(?:\[[IWEF]| Traceback \(| [\w.]{1,80}Error: ))"
+    r"|(?<=\w)(?=NCCL version \d)"
+)
+# What stands in front of the first may be an envelope of it; a second one begins a record of its own.
+_NCCL_AGAIN = re.compile(
+    r"(?<![\w.-])(?P<host>[A-Za-z0-9][\w.-]{0,80}):\d{1,10}:\d{1,10} \[-?\d{1,4}\] "
+    r"(?=(?:[\w/.]{1,80}:\d{1,6} )?NCCL (?:INFO|WARN) )"
+)
 
 
 @dataclass
@@ -75,12 +86,18 @@ class LineCounts:
         matched: Lines that a rule claimed.
         error_like: Lines with an error word that no rule claimed.
         error_lines: The first of them.
+        templates: What they say, but for what differs from line to line.
+        unjudged: How many of `error_like` were too many to be looked at one by one.
+        harmless: Lines whose error words are advice, a quotation, a setting, code, a count of zero or a caught error.
         dropped: Records beyond the most that one line may hold.
     """
 
     matched: int = 0
     error_like: int = 0
     error_lines: list[int] = field(default_factory=list[int])
+    templates: TemplateCounts = field(default_factory=TemplateCounts)
+    unjudged: int = 0
+    harmless: int = 0
     dropped: int = 0
 
 
@@ -105,6 +122,9 @@ class RecordReader:
         self._line_end = 0  # the last line of the file that the line being read was made of
         self._numbers: dict[int, int] = {}  # records of each line so far
         self._rejoined: set[tuple[str, int]] = set()  # rule and line of what only the joined lines say
+        self._words = HarmlessWords(self.rule_set.harmless)
+        self._segments: list[tuple[str, Peeled]] = []  # of the line that was read last
+        self._going_on: tuple[int, Peeled, frozenset[str]] | None = None  # a handled line whose record comes next
         self._fed = False  # whether the line that was read last goes on with a record
 
     def read(self, blocks: Iterable[Block]) -> Iterator[Hit]:
@@ -126,6 +146,11 @@ class RecordReader:
                 continue
             line += data.count(b"\n", at, candidate.start)
             at = candidate.end + 1
+            if not (candidate.items or self._open) and self._words.judged >= MOST_JUDGED:
+                self.counts.error_like += 1
+                self.counts.unjudged += 1
+                line += 1
+                continue
             items = tuple(self._items[number] for number in candidate.items)
             found = data[candidate.start : candidate.end]
             error = any(word in found for word in ERROR_WORDS)
@@ -147,32 +172,36 @@ class RecordReader:
             return self._counted(number, lines.text(line, data), items, error=error)
         found = rejoined(
             Joined(pieces, number, lines.text(line, data)[1]),
-            lambda peeled: [hit for item in items for hit in _matches(item, peeled, number, peeled.message)],
+            lambda peeled: self._judged(
+                [hit for item in items for hit in _matches(item, peeled, number, peeled.message)], number, peeled
+            ),
+            _is_fallback,
         )
         self._rejoined = {(hit.rule.id, covered) for hit in found for covered in range(hit.line, hit.line_end + 1)}
+        self.counts.matched += len({covered for _, covered in self._rejoined})
         self._open += [_Open(hit, record) for hit in found if (record := _record_of(hit.rule)) is not None]
         return list(self._numbered(hit for hit in found if _record_of(hit.rule) is None))
 
     def _counted(
         self, line: int, text: tuple[str, str], items: tuple[Rule | StepLine, ...] = (), *, error: bool = False
     ) -> list[Hit]:
-        self._fed = any(covered == line for _, covered in self._rejoined)
+        self._fed = False
         found = list(self._line(line, text, items))
+        if any(covered == line for _, covered in self._rejoined):
+            return found  # it was counted with the joined lines
         opened = any(item.hit.line == line for item in self._open)
         if found or opened or (error and self._fed):
             self.counts.matched += 1
         elif error:
-            self.counts.error_like += 1
-            if len(self.counts.error_lines) < SHOWN_ERROR_LINES:
-                self.counts.error_lines.append(line)
+            self._count_unclaimed(line)
         return found
 
     def _line(self, line: int, text: tuple[str, str], items: tuple[Rule | StepLine, ...]) -> Iterator[Hit]:
         clean, raw = text
-        segments = _segments(clean, [literal for item in items for literal in item.literals])
+        segments = self._segments = _segments(clean, [literal for item in items for literal in item.literals])
         for segment, peeled in segments:
             shown = raw if len(segments) == 1 else segment
-            begun = [hit for item in items for hit in _matches(item, peeled, line, shown)]
+            begun = self._judged([hit for item in items for hit in _matches(item, peeled, line, shown)], line, peeled)
             if self._rejoined:
                 begun = [hit for hit in begun if (hit.rule.id, line) not in self._rejoined]
             for hit in begun:
@@ -189,6 +218,48 @@ class RecordReader:
             over = any(not _is_fallback(hit) for hit in begun)
             self._open += opening
             yield from self._numbered((*whole, *(hit for hit in ended if not (over and _is_fallback(hit)))))
+
+    def _judged(self, begun: list[Hit], line: int, peeled: Peeled) -> list[Hit]:
+        """Without what stands in advice, quotations, settings or code; what the writer of the line caught is marked."""
+        if not any(isinstance(hit.rule, Rule) for hit in begun):
+            return begun
+        spans = self._words.spans(peeled.message, peeled.component)
+        quoted, caught = about(spans), handled(spans)
+        kept = [hit for hit in begun if not (_reads_message(hit.rule) and covers(quoted, *hit.span))]
+        opened = frozenset[str]()
+        if self._going_on is not None and self._going_on[0] == line - 1:
+            before = self._going_on[1]
+            opened = self._going_on[2] if (before.rank, before.pid) == (peeled.rank, peeled.pid) else opened
+        for hit in kept:
+            # Only an error can be handled: a rule of a lower severity may say just that; nothing survives a fatal one.
+            if (
+                _reads_message(hit.rule)
+                and hit.rule.severity == "error"
+                and (hit.rule.id in opened or covers(caught, *hit.span))
+            ):
+                hit.groups["handled"] = "yes"
+        self._note_opening(line, peeled, caught)
+        return kept
+
+    def _note_opening(self, line: int, peeled: Peeled, caught: list[Span]) -> None:
+        """Remember that the record of the next line belongs to what was caught here."""
+        if opens := frozenset(rule_id for span in caught for rule_id in span.row.opens):
+            self._going_on = (line, peeled, opens)
+
+    def _count_unclaimed(self, line: int) -> None:
+        """Count a line with an error word that no rule claimed: as error-like, as harmless, or not at all."""
+        counts, harmless = self.counts, False
+        for _, peeled in self._segments:
+            judged, spans = self._words.judge(peeled.message, peeled.component, peeled.severity)
+            if judged == "error_like":
+                counts.error_like += 1
+                if len(counts.error_lines) < SHOWN_ERROR_LINES:
+                    counts.error_lines.append(line)
+                counts.templates.add(line, peeled.message)
+                return
+            harmless = harmless or judged == "harmless"
+            self._note_opening(line, peeled, handled(spans))
+        counts.harmless += harmless
 
     def _numbered(self, hits: Iterable[Hit]) -> Iterator[Hit]:
         """The records with their number within the line that names them, up to the most that one line may hold."""
@@ -286,6 +357,10 @@ def _unended(item: _Open) -> list[Hit]:
     return [item.hit]
 
 
+def _reads_message(rule: Rule | StepLine) -> TypeGuard[Rule]:
+    return isinstance(rule, Rule) and rule.reads == "message"
+
+
 def _record_of(rule: Rule | StepLine) -> Record | None:
     return rule.record if isinstance(rule, Rule) else None
 
@@ -296,7 +371,7 @@ def _is_fallback(hit: Hit) -> bool:
 
 def _segments(text: str, literals: Sequence[str]) -> list[tuple[str, Peeled]]:
     """The stretches of a line that may hold a record of their own, each with what its envelopes say."""
-    parts = [part for piece in text.split("\r") for part in _GLUED.split(piece)] if len(text) > 1 else [text]
+    parts = [part for piece in text.split("\r") for part in _unglued(piece)] if len(text) > 1 else [text]
     segments: list[tuple[str, Peeled]] = []
     for part in parts:
         if len(part) <= 2 * LONGEST_SEGMENT:
@@ -308,6 +383,21 @@ def _segments(text: str, literals: Sequence[str]) -> list[tuple[str, Peeled]]:
         peeled = peel(start)
         segments += [(start, peeled), *((piece, replace(peeled, message=piece)) for piece in later)]
     return segments or [("", Peeled(""))]
+
+
+def _unglued(text: str) -> list[str]:
+    """The records that several writers put on one line."""
+    parts = _GLUED.split(text)
+    if text.count(" NCCL ") < 2:
+        return parts
+    cut: list[str] = []
+    for part in parts:
+        found = [*_NCCL_AGAIN.finditer(part)]
+        host = found[0]["host"] if found else ""
+        # Of a name that ends in the first host, what stands before is the end of the message it is glued to.
+        ends = [one.end("host") - len(host) if one["host"].endswith(host) else one.start() for one in found[1:]]
+        cut += [part[start:end] for start, end in pairwise([0, *ends, len(part)])]
+    return cut
 
 
 def _near(text: str, literals: Sequence[str]) -> list[str]:

@@ -35,8 +35,13 @@ class Joined(NamedTuple):
     raw: str
 
 
-def rejoined(joined: Joined, find: Callable[[Peeled], list[_FoundT]]) -> list[_FoundT]:
-    """What `find` finds on the joined text and on none of its lines alone, with their lines."""
+def rejoined(
+    joined: Joined, find: Callable[[Peeled], list[_FoundT]], is_fallback: Callable[[_FoundT], bool]
+) -> list[_FoundT]:
+    """What `find` finds on the joined text and on none of its lines alone, with their lines.
+
+    A fallback is not taken where one of the lines says something by itself: it may well be whole.
+    """
     text = "".join(joined.pieces).replace("\n", " ")
     peeled = peel(text)
     start = len(text) - len(peeled.message) if text.endswith(peeled.message) else text.find(peeled.message)
@@ -49,7 +54,8 @@ def rejoined(joined: Joined, find: Callable[[Peeled], list[_FoundT]]) -> list[_F
         begins = bisect_right(starts, max(0, start + hit.span[0])) - 1
         ends = bisect_right(starts, max(0, start + hit.span[1] - 1)) - 1
         ends = max(begins, min(ends, len(lines) - 1))
-        if any(_says_as_much(other, hit) for piece in alone[begins : ends + 1] for other in piece):
+        others = [other for piece in alone[begins : ends + 1] for other in piece]
+        if any(_says_as_much(other, hit) for other in others) or (others and is_fallback(hit)):
             continue
         begins = 0 if named else begins
         hit.line, hit.line_end = joined.first + begins, joined.first + ends

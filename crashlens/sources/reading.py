@@ -13,13 +13,13 @@ import polars as pl
 
 from crashlens.catalog.signals import samples_schema
 from crashlens.errors import NoSuchInputError
-from crashlens.rules.load import shipped_rules
+from crashlens.rules.model import RuleSet
 from crashlens.scan.masking import mask_secrets
 from crashlens.scan.member import Member
 from crashlens.scan.walk import LeftOut, walk
 from crashlens.schemas import BASE_SCHEMAS, Schema, Tables
 from crashlens.sources.format import Format
-from crashlens.sources.own_output import is_own_output
+from crashlens.sources.own_output import is_own_output, is_rule_file
 from crashlens.sources.parsers import formats
 from crashlens.sources.rotation import join_rotated
 from crashlens.sources.writer import ReadOptions, TableWriter
@@ -40,6 +40,7 @@ def read_tables(
     *,
     tz: str | Mapping[str, str] | None = None,
     year: int | None = None,
+    rules: RuleSet | None = None,
     progress: Callable[[str], None] = lambda _path: None,
 ) -> Tables:
     """Read files and folders into tables.
@@ -48,6 +49,7 @@ def read_tables(
         paths: Files and folders.
         tz: IANA zone of local times, or a mapping of source glob to zone.
         year: Year of the first year-less time.
+        rules: The rules to read with; None for those that come with crashlens.
         progress: Called with the path of each file before it is read.
 
     Raises:
@@ -67,7 +69,7 @@ def read_tables(
         if isinstance(entry, LeftOut):
             rows.append(_left_out(source_id, entry))
             continue
-        writer = TableWriter(source_id, ReadOptions(_zone_for(entry.path, zones), year), table_schemas())
+        writer = TableWriter(source_id, ReadOptions(_zone_for(entry.path, zones), year, rules), table_schemas())
         rows.append(_read_member(entry, writer))
         for name, parts in writer.frames.items():
             frames.setdefault(name, []).extend(parts)
@@ -112,7 +114,9 @@ def _read_member(member: Member, out: TableWriter) -> dict[str, object]:
         "lines_matched": out.matched,
         "lines_error_like": out.error_like,
         "error_lines": out.error_lines,
-        "rules_digest": shipped_rules().digest,
+        "error_templates": out.error_templates,
+        "lines_harmless": out.harmless,
+        "rules_digest": out.options.rule_set.digest,
     }
 
 
@@ -137,6 +141,8 @@ def _verdict(member: Member, kind: str | None, head: bytes, chosen: Format | Non
         return "not_read", f"It is {kind}, which is not read."
     if is_own_output(head):
         return "skipped", "It was written by crashlens: its own output is not evidence."
+    if is_rule_file(head):
+        return "skipped", "It is a rule file: its examples are not evidence."
     bytes_read = chosen is not None and chosen.reads == "bytes"
     if _PICKLE.match(head) and not bytes_read:
         return "not_read", "It is a Python pickle (never loaded), which is not read."

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from crashlens.rules.load import shipped_rules
+from crashlens.rules.model import RuleSet
 from crashlens.schemas import Schema
 
 SHOWN_UNREAD = 3  # unread lines named one by one in the notices; the rest is a count
@@ -16,10 +18,17 @@ class ReadOptions:
     Attributes:
         tz: IANA zone of its local times, or None.
         year: Year of its first year-less time, or None.
+        rules: The rules that are read with, or None for those that come with crashlens.
     """
 
     tz: str | None = None
     year: int | None = None
+    rules: RuleSet | None = None
+
+    @property
+    def rule_set(self) -> RuleSet:
+        """The rules to read with."""
+        return self.rules or shipped_rules()
 
 
 @dataclass
@@ -35,6 +44,8 @@ class TableWriter:
         matched: Lines that became rows.
         error_like: Lines with an error word that no rule claimed.
         error_lines: The first of them.
+        error_templates: What they say most often: rows of the column of that name.
+        harmless: Lines with an error word that tell of no failure.
     """
 
     source_id: int
@@ -45,6 +56,8 @@ class TableWriter:
     matched: int = 0
     error_like: int = 0
     error_lines: list[int] = field(default_factory=list[int])
+    error_templates: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+    harmless: int = 0
     unread_lines: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     unread_count: int = 0
 

@@ -1,5 +1,6 @@
 """What does a case say about itself: what was read, what was not, and what the evidence can decide?"""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,15 @@ from crashlens.schemas import Tables
 from crashlens.views import html, mime
 from crashlens.views.coverage import answerable
 from crashlens.views.labels import counted, sentences, word_for
-from crashlens.views.numbers import moment
+from crashlens.views.numbers import moment, number
+from crashlens.views.overview import unmatched, unmatched_count
 from crashlens.views.scope import extent, file_counts
 from crashlens.views.tables import Shown, Table
 from crashlens.views.terminal import printable_lines
 
 MOST_FILES = 12
+MOST_TEMPLATES = 3
+SHOWN_OF_TEMPLATE = 88
 TEXT_WIDTH = 100
 _SIZES = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 
@@ -24,6 +28,7 @@ _SIZES = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 class _Said:
     head: tuple[str, ...]
     not_read: tuple[str, ...]
+    unmatched: tuple[str, ...]
     decides: tuple[str, ...]
 
 
@@ -37,7 +42,7 @@ def case_text(tables: Tables, coverage: pl.DataFrame, *, lang: str = "en") -> st
     """
     words, said = sentences("case", lang), _said(tables, coverage, lang)
     lines = [line for sentence in said.head for line in printable_lines(sentence, width=TEXT_WIDTH)]
-    for title, entries in ((words["not_read_title"], said.not_read), (words["decide_title"], said.decides)):
+    for title, entries in _parts(said, words):
         if entries:
             lines.append(title)
         lines += [line for entry in entries for line in printable_lines(entry, width=TEXT_WIDTH, first="  - ")]
@@ -53,7 +58,7 @@ def case_html(tables: Tables, coverage: pl.DataFrame) -> str:
     """
     words, said = sentences("case"), _said(tables, coverage, "en")
     parts = [html.element("p", html.text(sentence)) for sentence in said.head]
-    for title, entries in ((words["not_read_title"], said.not_read), (words["decide_title"], said.decides)):
+    for title, entries in _parts(said, words):
         if entries:
             parts.append(html.element("p", html.text(title), "part"))
             parts.append(html.element("ul", "".join(html.element("li", html.text(entry)) for entry in entries)))
@@ -68,11 +73,20 @@ def case_bundle(tables: Tables, coverage: pl.DataFrame) -> dict[str, Any]:
         coverage: One row per question and needed signal, as `analysis.coverage` gives it; empty: not measured.
     """
     words, said = sentences("case"), _said(tables, coverage, "en")
-    parts = (("read_title", said.head), ("not_read_title", said.not_read), ("decide_title", said.decides))
-    rows = tuple((words[key], "\n".join(entries)) for key, entries in parts if entries)
+    parts = ((words["read_title"], said.head), *_parts(said, words))
+    rows = tuple((title, "\n".join(entries)) for title, entries in parts if entries)
     columns = (Shown(sentences("scope")["item"], width=1), Shown(sentences("scope")["value"], width=4))
     table = Table(words["title"], "", columns, rows)
     return mime.bundle(mime.TABLE, table.to_json(), text=case_text(tables, coverage), html=case_html(tables, coverage))
+
+
+def _parts(said: _Said, words: Mapping[str, str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What follows the head: title and entries."""
+    return (
+        (words["not_read_title"], said.not_read),
+        (words["unmatched_title"], said.unmatched),
+        (words["decide_title"], said.decides),
+    )
 
 
 def _said(tables: Tables, coverage: pl.DataFrame, lang: str) -> _Said:
@@ -94,7 +108,26 @@ def _said(tables: Tables, coverage: pl.DataFrame, lang: str) -> _Said:
             head.append(words["no_span"])
         if seen.unplaced:
             head.append(words["unplaced"].format(count=f"{seen.unplaced:,}", total=f"{seen.total:,}"))
-    return _Said(tuple(head), _not_read(tables, lang), _decides(coverage, lang))
+    return _Said(tuple(head), _not_read(tables, lang), _unmatched(tables, lang), _decides(coverage, lang))
+
+
+def _unmatched(tables: Tables, lang: str) -> tuple[str, ...]:
+    """What no rule knows, in short; nothing is said where no line holds an error word."""
+    if not int(tables.sources["lines_error_like"].sum()) + int(tables.sources["lines_harmless"].sum()):
+        return ()
+    found, words = unmatched(tables), sentences("unmatched", lang)
+    shown = [
+        words["entry"].format(path=one.path, line=one.first_line, lines=number(one.lines)) + f"\n| {_cut(one.template)}"
+        for one in found[:MOST_TEMPLATES]
+    ]
+    more = len(found) - len(shown)
+    said = (unmatched_count(tables, lang), *shown)
+    return (*said, *([words["more"].format(count=number(more))] if more else []))
+
+
+def _cut(template: str) -> str:
+    """A template as one line of the terminal: what is quoted stands alone, behind a bar."""
+    return template if len(template) <= SHOWN_OF_TEMPLATE else f"{template[: SHOWN_OF_TEMPLATE - 1]}\u2026"
 
 
 def _not_read(tables: Tables, lang: str) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """What was read, with which clocks, rules and catalogs? Tables for the appendix of a report."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import polars as pl
 
@@ -11,6 +12,17 @@ from crashlens.views.numbers import number
 from crashlens.views.tables import Shown, Table, table_of
 
 MOST_NOTICES = 5  # per file; the table `sources` keeps all of them
+
+MOST_UNMATCHED = 20  # templates of all files; the table `sources` keeps ten of each
+
+
+class Unmatched(NamedTuple):
+    """One template of lines that no rule knows."""
+
+    path: str
+    first_line: int
+    lines: int
+    template: str
 
 
 def sources_view(tables: Tables, *, lang: str = "en") -> Table:
@@ -36,6 +48,43 @@ def sources_view(tables: Tables, *, lang: str = "en") -> Table:
         Shown(words["notices"], width=4),
     )
     return Table(words["title"], words["caption"], columns, tuple(rows), lang=lang)
+
+
+def unmatched_view(tables: Tables, *, lang: str = "en") -> Table:
+    """What the lines with an error word that no rule knows say most often: how many, where the first one stands."""
+    words = sentences("unmatched", lang)
+    rows = [
+        (f"{one.path}:{one.first_line}", number(one.lines), one.template) for one in unmatched(tables)[:MOST_UNMATCHED]
+    ]
+    columns = (
+        Shown(words["first"], mono=True, width=3),
+        Shown(words["lines"], align="right", width=1),
+        Shown(words["template"], mono=True, width=7),
+    )
+    return Table(words["title"], _unmatched_caption(tables, lang), columns, tuple(rows), lang=lang)
+
+
+def unmatched(tables: Tables) -> list[Unmatched]:
+    """Every template of `sources`, that with the most lines first."""
+    found = [
+        Unmatched(str(row["path"]), int(one["first_line"]), int(one["lines"]), str(one["template"]))
+        for row in tables.sources.select("path", "error_templates").to_dicts()
+        for one in row["error_templates"] or ()
+    ]
+    return sorted(found, key=lambda one: (-one.lines, one.path, one.first_line))
+
+
+def unmatched_count(tables: Tables, lang: str) -> str:
+    """How many lines of how many files hold an error word that no rule knows, and how many such words are harmless."""
+    error_like, harmless = (int(tables.sources[name].sum()) for name in ("lines_error_like", "lines_harmless"))
+    files = tables.sources.filter(pl.col("lines_error_like") > 0).height
+    words = sentences("unmatched", lang)
+    said = words["count"].format(lines=number(error_like), files=number(files)) if error_like else words["none"]
+    return " ".join([said, *([words["harmless"].format(lines=number(harmless))] if harmless else [])])
+
+
+def _unmatched_caption(tables: Tables, lang: str) -> str:
+    return " ".join([unmatched_count(tables, lang), sentences("unmatched", lang)["caption"]])
 
 
 def digests_view(tables: Tables, *, lang: str = "en") -> Table:

@@ -15,6 +15,7 @@ from crashlens.rules.load import shipped_rules
 from crashlens.scan.member import Block
 from crashlens.scan.records import Hit, RecordReader
 
+RPC = "Timeout after 45s of waiting for RPC response from GPU3 GSP! Expected function 76 (GSP_RM_CONTROL)"
 STAMP = "2026-10-02T03:00:00.000000+00:00 n1 kernel: "
 
 
@@ -50,8 +51,7 @@ def told(hits: list[Hit], *names: str) -> list[tuple[str, int, int, dict[str, st
             {"nvlink_unit": "NETIR_LINK_EVT", "fatality": "Fatal", "link": "-1", "intr_info": "0x021425c6"},
         ),
         (
-            "Xid (PCI:0000:9b:00): 119, pid=4, name=dcgm, Timeout after 45s of waiting for RPC response from GPU3 GSP! "
-            "Expected function 76 (GSP_RM_CONTROL) (0x2 0x4).",
+            f"Xid (PCI:0000:9b:00): 119, {RPC} (0x2 0x4).",
             {"rpc_timeout_s": "45", "driver_gpu": "3", "rpc_function": "76", "rpc_name": "GSP_RM_CONTROL"},
         ),
     ],

@@ -5,7 +5,7 @@ import pytest
 
 from crashlens.rules.lint import lint_pattern
 from crashlens.rules.load import shipped_rules
-from crashlens.rules.model import Rule, StepLine
+from crashlens.rules.model import Harmless, Rule, StepLine
 from crashlens.scan.masking import secrets
 
 RULES = shipped_rules()
@@ -25,6 +25,11 @@ def test_no_pattern_of_a_rule_is_slower_than_linear(item: Rule | StepLine) -> No
 @pytest.mark.parametrize("pattern", [secret.pattern for secret in secrets()], ids=[one.id for one in secrets()])
 def test_no_pattern_of_a_secret_is_slower_than_linear(pattern: re.Pattern[str]) -> None:
     assert lint_pattern(pattern) is None
+
+
+@pytest.mark.parametrize("row", RULES.harmless, ids=[row.id for row in RULES.harmless])
+def test_no_pattern_of_a_harmless_row_is_slower_than_linear(row: Harmless) -> None:
+    assert lint_pattern(row.pattern, examples=row.matches) is None
 
 
 @pytest.mark.parametrize("item", ITEMS, ids=[item.id for item in ITEMS])

@@ -236,4 +236,6 @@ def test_every_shipped_file_is_read() -> None:
     names = {
         item.name for item in (resources.files("crashlens.rules") / "data").iterdir() if item.name.endswith(".toml")
     }
-    assert {place.split(":")[0] for place in [item.place for item in (*ITEMS, *RULES.sequences)]} == names
+    assert {
+        place.split(":")[0] for place in [item.place for item in (*ITEMS, *RULES.sequences, *RULES.harmless)]
+    } == names

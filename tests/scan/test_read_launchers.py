@@ -202,7 +202,8 @@ def test_a_paste_cut_at_its_width(read_file: ReadFile, width: int) -> None:
     assert marked == [True, True, True, False]
     first = case.events.row(0, named=True)
     assert first["text"].split("\n") == lines[: first["line_end"]]
-    assert case.sources["lines_error_like"].to_list() == [0]
+    covered = (case.events["line_end"] - case.events["line"] + 1).sum()
+    assert case.sources.select("lines_error_like", "lines_matched").rows() == [(0, covered)]
 
 
 def test_lines_of_a_program_that_are_equally_long_are_not_joined(read_file: ReadFile) -> None:
@@ -210,3 +211,11 @@ def test_lines_of_a_program_that_are_equally_long_are_not_joined(read_file: Read
     case = read_file("\n".join([line.replace("0001", f"{n:04d}") for n in range(20)]))
     assert case.events.height == 0
     assert case.sources["notices"][0].to_list() == ["No rule matched a line of it."] or case.tables.steps.height
+
+
+def test_a_table_between_rulers_is_no_cut_paste(read_file: ReadFile) -> None:
+    ruler = "=" * 64
+    title = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ".ljust(64)[:64]
+    lines = [title, ruler, "train.py FAILED", "-" * 64, "Failures:", "  <NO_OTHER_FAILURES>", "-" * 64, "-" * 64, ruler]
+    case = read_file("\n".join(lines))
+    assert not any({"key": "rejoined", "value": "yes"} in fields for fields in case.events["fields"].to_list())

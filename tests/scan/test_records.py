@@ -49,6 +49,22 @@ def test_ranks_glued_on_one_line_are_records_of_their_own() -> None:
     assert all(hit.text == watchdog(hit.peeled.rank or 0) for hit in hits)
 
 
+def test_nccl_lines_glued_to_each_other_name_their_own_process() -> None:
+    one = "(W pid=7) n1:91:204 [3] NCCL INFO comm 0x5581 rank 3 nranks 8 cudaDev 3 busId 9b000 - Init COMPLETE"
+    two = "n1:92:205 [1] NCCL INFO comm 0x5582 rank 1 nranks 8 cudaDev 1 busId 1b000 - Init COMPLETE"
+    for line in (f"{one}{two}", f"{one} {two}", f"{one} {two.replace('n1', 'n2')}"):
+        hits = list(RecordReader(shipped_rules()).read([Block(1, line.encode())]))
+        named = [(hit.peeled.host, hit.peeled.pid) for hit in hits if hit.rule.id == "nccl.init"]
+        assert named == [("n1", 91), ("n2" if "n2" in line else "n1", 92)]
+
+
+def test_versions_glued_to_each_other_are_two_records() -> None:
+    assert read("NCCL version 2.7.8+cuda10.2NCCL version 2.7.8+cuda10.2") == [
+        ("nccl.version", 1, 1, 0),
+        ("nccl.version", 1, 1, 1),
+    ]
+
+
 def test_an_error_behind_a_progress_bar_is_found() -> None:
     bar = "".join(f"\r{n}%|##    | {n}/100 [00:01<00:09]" for n in range(100))
     assert read(f"{bar}\r{OOM}\n") == [("cuda.out_of_memory", 1, 1, 0)]

@@ -62,6 +62,65 @@ def test_a_source_has_one_clock_per_kind_of_stamp() -> None:
     assert builder.clocks["s2:local"].uncertainty_us == 100_000
 
 
+def joined(*lines: str) -> list[dict[str, object]]:
+    """The rows of a text, records that are counted in an earlier one left out."""
+    builder = RowBuilder(0, ReadOptions())
+    rows: list[dict[str, object]] = []
+    for hit in RecordReader(shipped_rules()).read([Block(1, "".join(f"{line}\n" for line in lines).encode())]):
+        row = builder.event(hit)
+        if not builder.joins(hit, row):
+            rows.append(row)
+    return rows
+
+
+def test_an_error_code_on_its_way_up_is_one_record_per_process_and_code() -> None:
+    rows = joined(
+        "n1:7:8 [0] NCCL INFO misc/socket.cc:47 -> 6",
+        "n1:9:8 [1] NCCL INFO misc/socket.cc:47 -> 6",
+        "n1:7:8 [0] NCCL INFO proxy.cc:991 -> 6",
+        "n1:7:8 [0] NCCL INFO proxy.cc:994 -> 6 [Proxy Thread]",
+        "n1:7:8 [0] NCCL INFO init.cc:20 -> 3",
+    )
+    assert [(row["line"], row["line_end"], row["pid"], row["repeats"]) for row in rows] == [
+        (1, 4, 7, 3), (2, 2, 9, 1), (5, 5, 7, 1),
+    ]  # fmt: skip
+
+
+def test_an_error_code_long_after_the_last_line_is_another_record() -> None:
+    rows = joined("n1:7:8 [0] NCCL INFO a.cc:4 -> 6", *["..."] * 300, "n1:7:8 [0] NCCL INFO a.cc:4 -> 6")
+    assert [(row["line"], row["repeats"]) for row in rows] == [(1, 1), (302, 1)]
+
+
+def test_of_a_progress_the_last_line_is_the_record() -> None:
+    bar = "Map:  {}%|###| {}/100 [00:{}<00:10, 2.00 examples/s]"
+    (row,) = joined(bar.format(10, 10, "05"), bar.format(50, 50, "25"))
+    fields = {item["key"]: item["value"] for item in row["fields"]}  # type: ignore[attr-defined]
+    assert (row["line"], row["repeats"], fields["percent"], fields["elapsed"]) == (2, 2, "50", "00:25")
+
+
+@pytest.mark.parametrize(
+    ("tag", "path_rank", "rank", "group"),
+    [
+        ("[Rank 1] ", 13, 13, None),  # the file tells the global rank, the tag that of the group
+        ("[Rank 1] ", None, 1, None),
+        ("[PG ID 0 PG GUID 0(default_pg) Rank 1] ", None, 1, "0(default_pg)"),
+        ("[PG ID 3 PG GUID 7(mesh_tp) Rank 1] ", None, None, "7(mesh_tp)"),
+        ("[PG ID 11 PG GUID 119 Rank 1] ", None, None, "119"),
+        ("[PG 1 Rank 1] ", None, None, "1"),
+    ],
+)
+def test_the_rank_in_a_group_is_kept_apart_from_the_global_one(
+    tag: str, path_rank: int | None, rank: int | None, group: str | None
+) -> None:
+    line = (
+        f"{tag}Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, OpType=BARRIER) ran for 9 milliseconds"
+    )
+    (hit,) = RecordReader(shipped_rules()).read([Block(1, line.encode())])
+    row = RowBuilder(0, ReadOptions(), path_rank=path_rank).event(hit)
+    assert (row["rank"], row["process_group"]) == (rank, group)
+    assert {"key": "group_rank", "value": "1"} in row["fields"]  # type: ignore[operator]
+
+
 def test_what_a_load_line_measures_becomes_metrics_in_one_unit() -> None:
     line = "INFO 10-01 09:00:10 [loggers.py:123] Engine 003: Avg prompt throughput: 512.0 tokens/s, Avg generation throughput: 903.5 tokens/s, Running: 21 reqs, Waiting: 4 reqs, GPU KV cache usage: 93.1%, Prefix cache hit rate: 12.5%"
     (hit,) = RecordReader(shipped_rules()).read([Block(7, line.encode())])

@@ -68,3 +68,24 @@ def test_the_report_gets_it_as_a_table(made) -> None:
         "What the evidence can decide",
     ]
     assert set(made_bundle) == {mime.TABLE, "text/plain", "text/html"}
+
+
+def test_what_no_rule_knows_is_said_in_short(made) -> None:
+    said = [
+        {"template": f"{word} <n> failed", "lines": 9 - at, "first_line": at + 1}
+        for at, word in enumerate(("disk", "rank\x1b", "link", "fan"))
+    ]
+    rows = [SOURCES[0] | {"lines_error_like": 30, "lines_harmless": 0, "error_templates": said}]
+    text = case_text(made.tables(made.run(gpus=1, polls=1), sources=rows), made.coverage).split("\n")
+    start = text.index("Not understood")
+    assert text[start : start + 9] == [
+        "Not understood",
+        "  - Lines with an error word that no rule knows: 30 (in files: 1).",
+        "  - telemetry.csv:1 (9×)",
+        "    | disk <n> failed",
+        "  - telemetry.csv:2 (8×)",
+        "    | rank␛ <n> failed",
+        "  - telemetry.csv:3 (7×)",
+        "    | link <n> failed",
+        "  - 1 more: see case.unmatched() or error_templates in the table sources.",
+    ]

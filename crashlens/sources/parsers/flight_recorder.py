@@ -23,7 +23,8 @@ from crashlens.sources.plain_pickle import RefusedPickleError, read_plain_pickle
 from crashlens.sources.writer import TableWriter
 from crashlens.timebase import from_us
 
-MOST_BYTES = 64 * 1024**2  # a ring of 2,000 entries with stacks has about 10 MiB
+MOST_BYTES = 24 * 1024**2  # a ring of 2,000 entries has 2 MiB as JSON, with stacks as a pickle about 10
+MOST_VALUES = 3_000_000  # in JSON; each takes up to a hundred bytes once it is loaded
 LAST_ENTRIES = 16  # completed entries kept per process group: the last ones say how far a rank had come
 MOST_OPEN = 200  # entries that did not complete, kept per process group
 LONGEST_TEXT = 1500
@@ -73,6 +74,8 @@ def parse(member: Member, out: TableWriter) -> None:
 def _load(data: bytes) -> Dump:
     if _PICKLE.match(data):
         return read_dump(read_plain_pickle(data), [])
+    if sum(data.count(mark) for mark in b",[{") > MOST_VALUES:
+        raise ValueError(f"it holds more than {MOST_VALUES:,} values")
     text = data.decode("utf-8", "replace")
     return read_dump(json.loads(text), list(_slices(text)))
 

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator
 
 import polars as pl
 
-from crashlens.rules.load import shipped_rules
 from crashlens.rules.model import Rule
 from crashlens.scan.envelope import peel, strip_unprinted
 from crashlens.scan.member import Member
 from crashlens.scan.normalise import normalised, wrapping_of
-from crashlens.scan.records import Hit, RecordReader
+from crashlens.scan.records import Hit, LineCounts, RecordReader
 from crashlens.sources.clock_rows import write_clocks
 from crashlens.sources.event_rows import RowBuilder
 from crashlens.sources.format import Format
@@ -60,7 +59,7 @@ def sniff_text(head: bytes) -> float:
 
 def parse(member: Member, out: TableWriter) -> None:
     """Write one event per record, one step per step line, with clocks and GPUs as the lines name them."""
-    reader = RecordReader(shipped_rules())
+    reader = RecordReader(out.options.rule_set)
     named = ranks_of_path(member.path)
     builder = RowBuilder(out.source_id, out.options, path_rank=named.rank, path_local_rank=named.local_rank)
     kept: dict[str, int] = {}
@@ -83,11 +82,28 @@ def parse(member: Member, out: TableWriter) -> None:
     if reader.counts.dropped:
         out.notice(f"{reader.counts.dropped:,} more records stand in lines that hold very many; they were not kept.")
     write_clocks(builder, out)
-    out.matched = reader.counts.matched
-    out.error_like = reader.counts.error_like
-    out.error_lines = reader.counts.error_lines
+    write_counts(reader.counts, out)
     if not reader.counts.matched:
         out.notice("No rule matched a line of it.")
+
+
+def write_counts(counts: LineCounts, out: TableWriter) -> None:
+    """Say of a source what became of its lines, those among them that no rule knows."""
+    out.matched = counts.matched
+    out.error_like = counts.error_like
+    out.error_lines = counts.error_lines
+    out.harmless = counts.harmless
+    out.error_templates = [
+        {"template": one.text, "lines": one.lines, "first_line": one.first_line}
+        for one in counts.templates.most_frequent()
+    ]
+    if counts.unjudged:
+        out.notice(f"{counts.unjudged:,} more lines with an error word were counted and not looked at one by one.")
+    if counts.templates.beyond:
+        out.notice(
+            f"{counts.templates.beyond:,} more lines with an error word say something else each; "
+            f"they are counted and not listed."
+        )
 
 
 def _measured(hits: Iterator[Hit], builder: RowBuilder, metrics: list[dict[str, object]]) -> Iterator[Hit]:

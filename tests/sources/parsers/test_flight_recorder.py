@@ -179,6 +179,12 @@ def test_other_pickles_stay_unread_and_a_packed_dump_is_read(tmp_path: Path) -> 
     ]
 
 
+def test_a_json_text_of_very_many_values_is_not_loaded(tmp_path: Path) -> None:
+    out, _ = read(tmp_path / "rank_0", b'{"pg_config": {}, "pg_status": {}, "entries": [' + b"[]," * 3_000_000 + b"0]}")
+    assert out.frames == {}
+    assert out.all_notices()[0].startswith("The flight recorder dump was not read: it holds more than 3,000,000 values")
+
+
 def test_a_dump_beyond_the_bound_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flight_recorder, "MOST_BYTES", 1024)
     out, _ = read(tmp_path / "rank_0", pickle.dumps(TWO | {"pad": "x" * 4000}, 2))
