@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from crashlens.errors import DataFileError, NoSuchInputError, NotACaseError, OutputExistsError
 from crashlens.rules.load import shipped_rules
@@ -19,6 +17,9 @@ from crashlens.rules.own import own_rules
 from crashlens.schemas import SCHEMA_VERSION, Tables
 from crashlens.sources.reading import read_tables, table_schemas
 from crashlens.timebase import Window
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 CASE_SCHEMA = "crashlens.case/1"
 MANIFEST = "manifest.json"
@@ -153,7 +154,9 @@ class CaseData:
         )
 
 
-def _write_parquet(table: pa.Table, file: Path) -> None:
+def _write_parquet(table: "pa.Table", file: Path) -> None:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only saving needs it
+
     with pq.ParquetWriter(file, table.schema, compression="zstd") as writer:
         writer.write_table(table)
 

@@ -6,12 +6,14 @@ case and the reference page say the same. A null never means zero.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import polars as pl
-import pyarrow as pa
 
 from crashlens.errors import MissingColumnError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SCHEMA_VERSION = "crashlens.tables/1"
 
@@ -60,8 +62,10 @@ class Schema:
         """This schema with `extra` columns behind its own."""
         return type(self)(self.name, (*self.columns, *extra))
 
-    def to_arrow(self, frame: pl.DataFrame) -> pa.Table:
+    def to_arrow(self, frame: pl.DataFrame) -> "pa.Table":
         """`frame` as an Arrow table with unit and meaning in the field metadata."""
+        import pyarrow as pa  # noqa: PLC0415 - a scan writes no Arrow and need not wait for it
+
         table = frame.to_arrow()
         known = {column.name: column for column in self.columns}
         fields_: list[pa.Field[pa.DataType]] = []

@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A first example compiles patterns, and a busy machine is slow: the clock decides no test.
+settings.register_profile("crashlens", deadline=None)
+settings.load_profile("crashlens")
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -1,17 +1,19 @@
 """By how much does a number differ between two windows, and how sure is that? And which series are compared?"""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from crashlens.errors import MissingColumnError
 from crashlens.schemas import need
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+if TYPE_CHECKING:  # loaded where it is used: most logs have nothing to compare, and need not wait for it
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
 _CHUNK = 2_000_000  # weights held at once while resampling a median
 _THROUGHPUT = (("tokens_per_s", "tokens_per_s"), ("samples_per_s", "samples_per_s"), ("step_time_s", "steps_per_s"))
@@ -79,6 +81,8 @@ def measure_change(
 
     Source: Künsch 1989, "The jackknife and the bootstrap for general stationary observations" (blocks, here fixed).
     """
+    import numpy as np  # noqa: PLC0415
+
     at, value = _series(values)
     windows = [(at >= start) & (at < end) for start, end in (before, after)]
     parts = [
@@ -185,7 +189,7 @@ def clock_series(samples: pl.DataFrame, gpu_key: str) -> pl.DataFrame:
     )
 
 
-def _series(values: pl.DataFrame) -> tuple[Ints, Floats]:
+def _series(values: pl.DataFrame) -> "tuple[Ints, Floats]":
     """Microseconds and values, in order of time, without gaps."""
     need(values, "value")
     if "time_utc" in values.columns and (values["time_utc"].count() or "clock_us" not in values.columns):
@@ -204,9 +208,15 @@ def _series(values: pl.DataFrame) -> tuple[Ints, Floats]:
 
 
 def _resampled(
-    value: Floats, block: Ints, statistic: Literal["median", "mean"], resamples: int, random: np.random.Generator
-) -> Floats:
+    value: "Floats",
+    block: "Ints",
+    statistic: Literal["median", "mean"],
+    resamples: int,
+    random: "np.random.Generator",
+) -> "Floats":
     """The statistic of `resamples` draws of whole blocks, as many blocks as there are."""
+    import numpy as np  # noqa: PLC0415
+
     _, place = np.unique(block, return_inverse=True)
     blocks = int(place.max()) + 1
     times = random.multinomial(blocks, np.full(blocks, 1 / blocks), size=resamples)

@@ -1,6 +1,5 @@
 """Which signal does a column mean? Names, units and factors of tools, and the mappings a site declares for its CSV."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,6 +8,7 @@ from typing import Any, Literal, cast
 
 from crashlens.catalog.reasons import reasons
 from crashlens.catalog.signals import signals
+from crashlens.catalog.toml_text import toml_document
 from crashlens.errors import DataFileError
 
 Role = Literal["time", "gpu_uuid", "pci_bus_id", "nvml_index", "model", "host", "fact", "label"]
@@ -95,7 +95,7 @@ class Sampler:
 
 @lru_cache(maxsize=1)
 def _document() -> dict[str, Any]:
-    return tomllib.loads(files("crashlens.catalog").joinpath("field_aliases.toml").read_text("utf-8"))
+    return toml_document(files("crashlens.catalog").joinpath("field_aliases.toml").read_text("utf-8"))
 
 
 @lru_cache(maxsize=1)

@@ -1,10 +1,11 @@
 """Which GPU is this, and what is written about it? Facts by device name; what is not known stays None."""
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
+
+from crashlens.catalog.toml_text import toml_document
 
 _SPLIT = re.compile(r"[^a-z0-9]+")
 
@@ -50,7 +51,7 @@ class GpuModel:
 def _models() -> tuple[tuple[frozenset[str], frozenset[str], GpuModel], ...]:
     text = files("crashlens.catalog").joinpath("gpu_models.toml").read_text("utf-8")
     found: list[tuple[frozenset[str], frozenset[str], GpuModel]] = []
-    for row in tomllib.loads(text)["model"]:
+    for row in toml_document(text)["model"]:
         words, without = frozenset(row.pop("words")), frozenset(row.pop("without"))
         found.append((words, without, GpuModel(**row)))
     return tuple(sorted(found, key=lambda entry: -len(entry[0])))

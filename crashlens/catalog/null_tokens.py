@@ -1,14 +1,15 @@
 """What does a cell without a value say: not supported, not collected, an error, a GPU that wants a reset?"""
 
-import tomllib
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
+from crashlens.catalog.toml_text import toml_document
+
 
 @lru_cache(maxsize=1)
 def _document() -> dict[str, Any]:
-    return tomllib.loads(files("crashlens.catalog").joinpath("null_tokens.toml").read_text("utf-8"))
+    return toml_document(files("crashlens.catalog").joinpath("null_tokens.toml").read_text("utf-8"))
 
 
 @lru_cache(maxsize=1)

@@ -1,10 +1,11 @@
 """What does a sentence that is fixed in English say in another language? Facts, methods and notices, each looked up."""
 
 import re
-import tomllib
 from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
+
+from crashlens.catalog.toml_text import toml_document
 
 LONGEST = 2000  # characters of a sentence that is looked up: names from the input may stand in it
 _FIELD = re.compile(r"\{(\w+)\}")
@@ -41,7 +42,7 @@ def in_language(sentence: str, lang: str) -> str:
 def _phrases(lang: str) -> tuple[dict[str, str], tuple[_Pattern, ...]]:
     """Sentences by their English words, and patterns for those with something to fill in."""
     text = files("crashlens.catalog").joinpath(f"phrases.{lang}.toml").read_text("utf-8")
-    rows: list[dict[str, str]] = tomllib.loads(text)["phrase"]
+    rows: list[dict[str, str]] = toml_document(text)["phrase"]
     whole = {row["en"]: row[lang] for row in rows if not _FIELD.search(row["en"])}
     open_ = [row for row in rows if row["en"] not in whole]
     return whole, tuple(_Pattern(_FIELD.split(row["en"])[0], _pattern(row["en"]), row[lang]) for row in open_)

@@ -1,12 +1,12 @@
 """What must be collected to decide a question, what stays open without it, and how would it be collected?"""
 
-import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Literal
 
 from crashlens.catalog.signals import signals
+from crashlens.catalog.toml_text import toml_document
 from crashlens.errors import DataFileError
 from crashlens.schemas import STEPS
 
@@ -70,7 +70,7 @@ class LogSigns:
 
 @lru_cache(maxsize=1)
 def _document() -> dict[str, Any]:
-    return tomllib.loads(files("crashlens.catalog").joinpath("questions.toml").read_text("utf-8"))
+    return toml_document(files("crashlens.catalog").joinpath("questions.toml").read_text("utf-8"))
 
 
 @lru_cache(maxsize=1)

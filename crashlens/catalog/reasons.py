@@ -1,10 +1,11 @@
 """What does a clocks event reasons mask say? Bits, their classes, and what a bit does not prove."""
 
-import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import Literal
+
+from crashlens.catalog.toml_text import toml_document
 
 ReasonClass = Literal["idle", "configured", "power_cap", "ambiguous", "sync_boost", "thermal", "power_brake", "unknown"]
 
@@ -39,7 +40,7 @@ class Reason:
 def reasons() -> tuple[Reason, ...]:
     """Every documented bit, lowest first."""
     text = files("crashlens.catalog").joinpath("clocks_event_reasons.toml").read_text("utf-8")
-    rows = tomllib.loads(text)["reason"]
+    rows = toml_document(text)["reason"]
     found = (
         Reason(r["bit"], r["name"], r["label"], r["class"], r["meaning"], r["does_not_prove"], r["source"])
         for r in rows

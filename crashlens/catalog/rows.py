@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import cast
 
+from crashlens.catalog.toml_text import toml_document
 from crashlens.errors import DataFileError
 
 PACKAGE = "crashlens.catalog"
@@ -124,7 +125,7 @@ class RowFile:
         self.name = name
         self.faults: list[str] = []
         try:
-            self.document = cast("dict[str, object]", tomllib.loads(text))
+            self.document = cast("dict[str, object]", toml_document(text))
         except tomllib.TOMLDecodeError as error:
             raise DataFileError(name, [f"{name}: {error}"]) from None
         header = re.compile(rf"\s*\[\[\s*{re.escape(table)}\s*\]\]")

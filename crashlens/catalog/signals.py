@@ -1,6 +1,5 @@
 """Which signals can a sample hold? The columns of `samples` behind its key, with unit, kind, meaning and source."""
 
-import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -8,6 +7,7 @@ from typing import Literal
 
 import polars as pl
 
+from crashlens.catalog.toml_text import toml_document
 from crashlens.errors import DataFileError
 from crashlens.schemas import SAMPLES, Column, Schema
 
@@ -48,7 +48,7 @@ def _by_name() -> dict[str, Signal]:
     text = files("crashlens.catalog").joinpath("signals.toml").read_text("utf-8")
     found: dict[str, Signal] = {}
     faults: list[str] = []
-    for row in tomllib.loads(text)["signal"]:
+    for row in toml_document(text)["signal"]:
         name = row["name"]
         if name in found:
             faults.append(f"signals.toml: {name} is there twice")

@@ -1,13 +1,13 @@
 """Which facts a reading used: every catalog file with its digest, so that an audit can be repeated with them."""
 
 import hashlib
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import cast
 
 from crashlens.catalog.rows import PACKAGE
+from crashlens.catalog.toml_text import toml_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,6 @@ def catalog_versions() -> tuple[CatalogFile, ...]:
 
 
 def _rows(data: bytes) -> int:
-    document = cast("dict[str, object]", tomllib.loads(data.decode()))
+    document = cast("dict[str, object]", toml_document(data.decode()))
     arrays = [cast("list[object]", value) for value in document.values() if isinstance(value, list)]
     return sum(isinstance(item, dict) for array in arrays for item in array)

@@ -4,12 +4,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 
 from crashlens.cli.audit import add_audit
 from crashlens.cli.rules import add_rules
 from crashlens.cli.scan import add_scan
 from crashlens.errors import CrashlensError
+from crashlens.rules.fast_matcher import fast_engine
 from crashlens.views.visible import visible
 
 COULD_NOT = 2
@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="crashlens",
         description="Turns what a dead or slow GPU job left behind into findings that can be checked line by line.",
     )
-    parser.add_argument("--version", action="version", version=f"crashlens {_version()}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print version and search engine, and end")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add_scan(commands)
     add_audit(commands)
@@ -59,7 +59,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+class _Version(argparse.Action):
+    """Looks the version up when it is asked for: that alone takes as long as reading a short log."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
+        parser.exit(message=f"crashlens {_version()} (search: {fast_engine() or 'reference'})\n")
+
+
 def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - see _Version
+
     try:
         return version("crashlens-gpu")
     except PackageNotFoundError:

@@ -1,6 +1,5 @@
 """The sentences: templates of one language, filled in. The only code that turns measurements into words."""
 
-import tomllib
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -8,6 +7,7 @@ from importlib import resources
 from typing import Any, cast
 
 from crashlens.catalog.causes import cause
+from crashlens.catalog.toml_text import toml_document
 from crashlens.findings import Alternative, Finding, NextCheck, Verdict
 
 LANGUAGES = ("en", "ko")
@@ -32,7 +32,7 @@ def wording(lang: str) -> dict[str, Any]:
         FileNotFoundError: There is no such language; `LANGUAGES` lists them.
     """
     text = (resources.files("crashlens.conclude") / f"wording.{lang}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return toml_document(text)
 
 
 def say(lang: str, table: str, key: str, **values: object) -> str:

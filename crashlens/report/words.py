@@ -1,10 +1,11 @@
 """The fixed words of the document by language, and its colours and limits: loaders of labels.*.toml and layout.toml."""
 
-import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
+
+from crashlens.catalog.toml_text import toml_document
 
 LANGUAGES = ("en", "ko")
 
@@ -68,4 +69,4 @@ def load_look() -> Look:
 
 
 def _toml(name: str) -> dict[str, Any]:
-    return tomllib.loads(files("crashlens.report").joinpath(name).read_text(encoding="utf-8"))
+    return toml_document(files("crashlens.report").joinpath(name).read_text(encoding="utf-8"))

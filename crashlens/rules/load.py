@@ -2,13 +2,15 @@
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from functools import lru_cache
 from importlib import resources
 from typing import Any, TypeVar, cast
 
+from crashlens.catalog.toml_text import toml_document
 from crashlens.errors import DataFileError
+from crashlens.rules.late_pattern import LatePattern
 from crashlens.rules.model import (
     Harmless,
     Joins,
@@ -66,6 +68,7 @@ COMPONENTS = frozenset({"kernel", "nccl", "c10d", "process"})
 
 LEAST_LITERAL = 5  # shorter literals stand in too many lines to be worth looking for
 _T = TypeVar("_T")
+_COMPILED_LATER = ContextVar("_COMPILED_LATER", default=False)
 
 
 class _FaultyRowError(Exception):
@@ -81,7 +84,11 @@ def shipped_rules() -> RuleSet:
     """
     folder = resources.files("crashlens.rules") / "data"
     files = sorted((item for item in folder.iterdir() if item.name.endswith(".toml")), key=lambda item: item.name)
-    return load_rules((item.name, item.read_text(encoding="utf-8")) for item in files)
+    token = _COMPILED_LATER.set(True)  # the tests compile every shipped pattern; a scan needs few of them
+    try:
+        return load_rules((item.name, item.read_text(encoding="utf-8")) for item in files)
+    finally:
+        _COMPILED_LATER.reset(token)
 
 
 def load_rules(files: Iterable[tuple[str, str]], *, beside: RuleSet | None = None) -> RuleSet:
@@ -103,7 +110,7 @@ def load_rules(files: Iterable[tuple[str, str]], *, beside: RuleSet | None = Non
     for name, text in files:
         digest.update(text.encode())
         try:
-            document = tomllib.loads(text)
+            document = toml_document(text)
         except (ValueError, RecursionError) as error:  # TOMLDecodeError is one; so is a number of too many digits
             faults.append(f"{name}: {error}")
             continue
@@ -165,6 +172,8 @@ def _shape_faults(row: dict[str, Any], table: str) -> list[str]:
 
 
 def _compile(pattern: str, what: str) -> re.Pattern[str]:
+    if _COMPILED_LATER.get():
+        return cast("re.Pattern[str]", LatePattern(pattern))
     try:
         return re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:

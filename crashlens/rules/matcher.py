@@ -1,7 +1,8 @@
-"""Which rules could match which lines of a block: the interface of the fast engine, and the pure reference.
+"""Which rules could match which lines of a block: the interface of the engines, and the pure reference.
 
-The engine answers with candidates only. Whether a candidate line really matches is decided by the patterns, on that
-line, by scan/. So every engine gives the same records, and a fast one only has to find the same lines.
+An engine answers with candidates only. Whether a candidate line really matches is decided by the patterns, on that
+line, by scan/. So every engine gives the same records, as long as it leaves out no line that a pattern would match and
+names the same lines with an error word.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,9 @@ ERROR_WORDS = (
     b"rror", b"ERROR", b"FATAL", b"atal", b"xception", b"abort", b"Abort", b"illed", b"imed out", b"imeout", b"ailed",
     b"ailure",
 )  # fmt: skip
+# Of a line longer than this only the start, the end and what is near a literal are matched, so every engine decides it
+# by its literals.
+LONG_LINE = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,27 +27,36 @@ class Candidate:
         start: Offset of its first byte in the block.
         end: Offset behind its last byte, the LF not included.
         items: Numbers of the rules, ascending; empty for a line that only holds an error word.
+        error: Whether it holds an error word.
     """
 
     start: int
     end: int
     items: tuple[int, ...]
+    error: bool = False
 
 
 class Matcher(Protocol):
     """Finds candidate lines in a block of whole lines without ANSI escapes, in order."""
 
+    @property
+    def engine(self) -> str:
+        """What searches: `reference`, or the name of the library."""
+        ...
+
     def candidates(self, block: bytes) -> Iterator[Candidate]:
-        """Every line that holds a literal of a rule or an error word, once, in order."""
+        """Every line that a rule could match or that holds an error word, once, in order. Safe in several threads."""
         ...
 
 
 class LiteralMatcher:
-    """The reference engine: plain byte search for each literal.
+    """The reference engine: plain byte search for each literal, on any platform.
 
     Args:
         literals: The literals of each item (rule or step line), in the order that numbers them.
     """
+
+    engine = "reference"
 
     def __init__(self, literals: Sequence[Sequence[str]]) -> None:
         owners: dict[bytes, list[int]] = {}
@@ -53,17 +66,16 @@ class LiteralMatcher:
         self._owners = owners
 
     def candidates(self, block: bytes) -> Iterator[Candidate]:
-        """See `Matcher.candidates`."""
+        """See `Matcher.candidates`: every line with a literal of a rule or an error word."""
         lines: dict[int, set[int]] = {}
         for literal, numbers in self._owners.items():
             for start in _line_starts(block, literal):
                 lines.setdefault(start, set()).update(numbers)
-        for word in ERROR_WORDS:
-            for start in _line_starts(block, word):
-                lines.setdefault(start, set())
-        for start in sorted(lines):
+        errors = {start for word in ERROR_WORDS for start in _line_starts(block, word)}
+        for start in sorted(lines.keys() | errors):
             end = block.find(b"\n", start)
-            yield Candidate(start, len(block) if end < 0 else end, tuple(sorted(lines[start])))
+            items = tuple(sorted(lines.get(start, ())))
+            yield Candidate(start, len(block) if end < 0 else end, items, start in errors)
 
 
 def _line_starts(block: bytes, literal: bytes) -> Iterator[int]:

@@ -4,23 +4,25 @@ A line ends at LF, nothing else, so that `file:line` agrees with an editor and w
 a line longer than `LONGEST_LINE` is cut, a stream longer than `MOST_DECODED` ends there, and both are said.
 """
 
-import bz2
 import codecs
 import hashlib
-import lzma
-import zlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
-BLOCK = 256 * 1024
+from crashlens.scan.packed import BLOCK, TooMuchMemoryError, damaged_errors, has_zstd, is_zstd, open_stream
+
 HEAD = 64 * 1024
 LONGEST_LINE = 1024 * 1024
 LINE_END = 64 * 1024  # of an overlong line this much of its end is kept: errors are glued behind progress bars
 MOST_DECODED = 16 * 1024**3  # no log that a person keeps is longer; a bomb is
 MOST_RATIO = 2000  # decoded bytes per packed byte; gzip of one repeated byte reaches about 1030
 RATIO_FREE = 64 * 1024**2  # up to here any ratio passes: small files may be all zeros
+COUNTED_PLAIN = 4096  # bytes; in more than that numpy counts LF five times as fast
+NUMPY_PAYS = 64 * 1024**2  # bytes of a source behind which numpy is loaded for that
 MOST_LEADING_NUL = 1024**3  # a log rotated under a program that goes on writing starts with a hole of its old length
 
 
@@ -71,97 +73,22 @@ class Block:
     lines: LineMap | None = None
 
 
+def count_lines(data: bytes, start: int = 0, end: int | None = None) -> int:
+    """How many LF stand in `data`, or between two offsets of it."""
+    end = len(data) if end is None else end
+    numpy = sys.modules.get("numpy")
+    if numpy is None or end - start < COUNTED_PLAIN:
+        return data.count(b"\n", start, end)
+    return int(numpy.count_nonzero(numpy.frombuffer(data, numpy.uint8, end - start, start) == ord("\n")))
+
+
 _UNREAD_PACKED = {
-    b"\x28\xb5\x2f\xfd": "zstd compressed",
     b"PK\x03\x04": "a zip archive",
     b"%PDF-": "a PDF",
     b"\x7fELF": "a program",
     b"PAR1": "a Parquet file",
     b"\x89PNG": "an image",
 }
-
-
-class _Stream(Protocol):
-    finished: bool
-    trailing: bool
-
-    def feed(self, data: bytes) -> Iterator[bytes]: ...
-
-
-class _Zlib:
-    """gzip, concatenated members included; at most BLOCK bytes come out at a time."""
-
-    def __init__(self) -> None:
-        self._inner = zlib.decompressobj(31)
-        self._ended = b""  # the start of what may be another member, once one has ended
-        self.finished = False
-        self.trailing = False
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        if self.finished:
-            data = self._next_member(data)
-        while data:
-            out = self._inner.decompress(data, BLOCK)
-            if out:
-                yield out
-            self.finished = self._inner.eof
-            data = self._inner.unconsumed_tail
-            if self.finished:
-                data = self._next_member(self._inner.unused_data)
-
-    def _next_member(self, data: bytes) -> bytes:
-        """What of `data` belongs to a further member. Behind the last one tape tools leave NUL bytes."""
-        data = b"" if self.trailing else self._ended + data
-        self._ended = b""
-        if data.startswith(b"\x1f\x8b"):
-            self._inner = zlib.decompressobj(31)
-            self.finished = False
-            return data
-        if data == b"\x1f":
-            self._ended = data
-        elif data.strip(b"\x00"):
-            self.trailing = True
-        return b""
-
-
-class _Incremental:
-    """bzip2 and xz, concatenated streams included."""
-
-    def __init__(self, make: Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]) -> None:
-        self._make = make
-        self._inner = make()
-        self.finished = False
-        self.trailing = False
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        if self.finished:
-            data = data.lstrip(b"\x00")
-            if not data:
-                return
-            self._inner = self._make()
-            self.finished = False
-        while True:
-            out = self._inner.decompress(data, max_length=BLOCK)
-            if out:
-                yield out
-            self.finished = self._inner.eof
-            if self._inner.eof:
-                data = self._inner.unused_data.lstrip(b"\x00")
-                if not data:
-                    return
-                self._inner = self._make()
-                self.finished = False
-            elif self._inner.needs_input:
-                return
-            else:
-                data = b""
-
-
-_PACKED: tuple[tuple[bytes, str, Callable[[], _Stream]], ...] = (
-    (b"\x1f\x8b", "gzip", _Zlib),
-    (b"BZh", "bzip2", lambda: _Incremental(bz2.BZ2Decompressor)),
-    (b"\xfd7zXZ\x00", "xz", lambda: _Incremental(lzma.LZMADecompressor)),
-)
 
 
 @dataclass
@@ -176,7 +103,7 @@ class Member:
         sha256: Digest of the bytes on disk, once it was read to its end.
         complete: False once something was left out.
         size: Bytes on disk.
-        packing: gzip, bzip2, xz, or "" for none.
+        packing: gzip, bzip2, xz, zstd, or "" for none.
         head_notices: What was wrong with the part that `head` decoded.
         leading_nul: NUL bytes before the first other byte, as `head` found them.
     """
@@ -213,6 +140,8 @@ class Member:
         """What the file is when it is none that can be read as text, such as "a PDF"; else None."""
         with self.file.open("rb") as raw:
             start = raw.read(8)
+        if is_zstd(start) and not has_zstd():
+            return "zstd compressed"
         return next((kind for magic, kind in _UNREAD_PACKED.items() if start.startswith(magic)), None)
 
     def digest(self) -> str:
@@ -231,8 +160,11 @@ class Member:
         digest = hashlib.sha256()
         self.lines = 0
         with self.file.open("rb") as raw:
-            joiner = _Joiner()
+            joiner, decoded = _Joiner(), 0
             for piece in self._decoded(raw, digest.update, self.notices):
+                decoded += len(piece)
+                if decoded > NUMPY_PAYS:
+                    import_module("numpy")  # for count_lines
                 whole, dropped = joiner.join(piece)
                 if whole:
                     yield self._block(whole, dropped)
@@ -251,7 +183,7 @@ class Member:
                 f"Line {block.first_line} is longer than {LONGEST_LINE // 1024} KiB; {dropped:,} bytes in its middle "
                 "were not searched."
             )
-        self.lines += data.count(b"\n") + (0 if data.endswith(b"\n") else 1)
+        self.lines += count_lines(data) + (0 if data.endswith(b"\n") else 1)
         return block
 
     def _decoded(self, raw: BinaryIO, hashed: Callable[[bytes], None], notices: list[str]) -> Iterator[bytes]:
@@ -275,14 +207,14 @@ class Member:
     def _unpacked(self, raw: BinaryIO, hashed: Callable[[bytes], None], notices: list[str]) -> Iterator[bytes]:
         first = raw.read(BLOCK)
         hashed(first)
-        packed = next(((name, make) for magic, name, make in _PACKED if first.startswith(magic)), None)
-        if packed is None:
+        opened = open_stream(first)
+        if opened is None:
             while first:
                 yield first
                 first = raw.read(BLOCK)
                 hashed(first)
             return
-        self.packing, stream = packed[0], packed[1]()
+        self.packing, stream = opened
         read, made, chunk = len(first), 0, first
         try:
             while chunk:
@@ -298,7 +230,11 @@ class Member:
                 chunk = raw.read(BLOCK)
                 hashed(chunk)
                 read += len(chunk)
-        except (zlib.error, lzma.LZMAError, OSError, EOFError, ValueError) as error:
+        except TooMuchMemoryError as error:
+            notices.append(f"The {self.packing} stream needs {error} to be read; the lines before that were read.")
+            self.complete = False
+            return
+        except damaged_errors() as error:
             notices.append(f"The {self.packing} stream is damaged ({error}); the lines before that were read.")
             self.complete = False
             return
@@ -339,7 +275,7 @@ class _Joiner:
             return b"", 0
         first_end = piece.index(b"\n") + 1
         self._keep(piece[:first_end])
-        whole, dropped = b"".join([self._head, self._tail, piece[first_end:end]]), self._dropped
+        whole, dropped = b"".join([self._head, self._tail, memoryview(piece)[first_end:end]]), self._dropped
         self._head, self._tail, self._dropped = piece[end:], b"", 0
         return whole, dropped
 

@@ -10,17 +10,20 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from typing import TypeGuard
 
-from crashlens.rules.matcher import ERROR_WORDS, LiteralMatcher, Matcher
+from crashlens.rules.fast_matcher import AutoMatcher
+from crashlens.rules.matcher import LONG_LINE, Candidate, Matcher
 from crashlens.rules.model import Record, Rule, RuleSet, StepLine
+from crashlens.scan.ahead import usable_threads, work_ahead
 from crashlens.scan.block_lines import BlockLines
 from crashlens.scan.envelope import Peeled, peel, strip_unprinted
 from crashlens.scan.harmless import MOST_JUDGED, HarmlessWords, Span, about, covers, handled
 from crashlens.scan.masking import mask_secrets
-from crashlens.scan.member import Block
+from crashlens.scan.member import Block, count_lines
 from crashlens.scan.rejoin import Joined, rejoined
 from crashlens.scan.templates import TemplateCounts
 
-LONGEST_SEGMENT = 16 * 1024  # of a stretch twice as long the start, the end and what is near a literal are searched
+# Of a stretch twice as long the start, the end and what is near a literal are searched.
+LONGEST_SEGMENT = LONG_LINE // 2
 REACH = 8 * 1024  # characters behind a literal that belong to its record, and a quarter of it before
 MOST_RECORDS_PER_SEGMENT = 16
 MOST_RECORDS_PER_LINE = 2**16 - 1  # what the column that numbers them can hold
@@ -107,17 +110,21 @@ class RecordReader:
 
     Attributes:
         rule_set: The rules.
-        matcher: The engine that finds candidate lines; None takes the reference engine.
+        matcher: The engine that finds candidate lines; None takes the fast one where it is there and worth it.
+        threads: How many threads may look for candidates.
         counts: Lines matched, and lines with an error word that no rule claimed.
     """
 
     rule_set: RuleSet
     matcher: Matcher | None = None
     counts: LineCounts = field(default_factory=LineCounts)
+    threads: int = field(default_factory=usable_threads)
 
     def __post_init__(self) -> None:
         self._items: tuple[Rule | StepLine, ...] = (*self.rule_set.rules, *self.rule_set.step_lines)
-        self._engine = self.matcher or LiteralMatcher([item.literals for item in self._items])
+        self._engine = self.matcher or AutoMatcher(
+            [item.literals for item in self._items], [searched_pattern(item) for item in self._items]
+        )
         self._open: list[_Open] = []
         self._line_end = 0  # the last line of the file that the line being read was made of
         self._numbers: dict[int, int] = {}  # records of each line so far
@@ -129,32 +136,33 @@ class RecordReader:
 
     def read(self, blocks: Iterable[Block]) -> Iterator[Hit]:
         """Every record, in the order of the lines that end them."""
-        for block in blocks:
-            yield from self._read_block(block)
+        for block, (data, candidates) in work_ahead(blocks, self._search, threads=self.threads):
+            yield from self._read_block(block, data, candidates)
         yield from self._close_all()
 
-    def _read_block(self, block: Block) -> Iterator[Hit]:
+    def _search(self, block: Block) -> tuple[bytes, list[Candidate]]:
         data = strip_unprinted(block.data)
+        return data, list(self._engine.candidates(data))
+
+    def _read_block(self, block: Block, data: bytes, candidates: list[Candidate]) -> Iterator[Hit]:
         lines = BlockLines(block, data)
         at, line = 0, block.first_line
-        for candidate in self._engine.candidates(data):
+        for candidate in candidates:
             while self._open and at < candidate.start:
                 end = data.find(b"\n", at)
                 yield from self._read_line(lines, line, data[at:end])
                 at, line = end + 1, line + 1
             if candidate.start < at:
                 continue
-            line += data.count(b"\n", at, candidate.start)
+            line += count_lines(data, at, candidate.start)
             at = candidate.end + 1
             if not (candidate.items or self._open) and self._words.judged >= MOST_JUDGED:
-                self.counts.error_like += 1
-                self.counts.unjudged += 1
+                self._count_unjudged()  # without reading the line
                 line += 1
                 continue
             items = tuple(self._items[number] for number in candidate.items)
             found = data[candidate.start : candidate.end]
-            error = any(word in found for word in ERROR_WORDS)
-            yield from self._read_line(lines, line, found, items, error=error)
+            yield from self._read_line(lines, line, found, items, error=candidate.error)
             line += 1
         while self._open and at < len(data):
             end = data.find(b"\n", at)
@@ -246,8 +254,15 @@ class RecordReader:
         if opens := frozenset(rule_id for span in caught for rule_id in span.row.opens):
             self._going_on = (line, peeled, opens)
 
+    def _count_unjudged(self) -> None:
+        self.counts.error_like += 1
+        self.counts.unjudged += 1
+
     def _count_unclaimed(self, line: int) -> None:
         """Count a line with an error word that no rule claimed: as error-like, as harmless, or not at all."""
+        if self._words.judged >= MOST_JUDGED:
+            self._count_unjudged()
+            return
         counts, harmless = self.counts, False
         for _, peeled in self._segments:
             judged, spans = self._words.judge(peeled.message, peeled.component, peeled.severity)
@@ -361,6 +376,11 @@ def _reads_message(rule: Rule | StepLine) -> TypeGuard[Rule]:
     return isinstance(rule, Rule) and rule.reads == "message"
 
 
+def searched_pattern(item: Rule | StepLine) -> str:
+    """What an engine may search for an item; empty where only its literals stand in the lines that it sees."""
+    return "" if isinstance(item, Rule) and item.reads == "line" else item.pattern.pattern
+
+
 def _record_of(rule: Rule | StepLine) -> Record | None:
     return rule.record if isinstance(rule, Rule) else None
 
@@ -432,9 +452,12 @@ def hits_of(rule_set: RuleSet, peeled: Peeled, line: int, text: str) -> list[Hit
 
 def _matches(item: Rule | StepLine, peeled: Peeled, line: int, text: str) -> list[Hit]:
     message = text if isinstance(item, Rule) and item.reads == "line" else peeled.message
-    if not any(literal in message for literal in item.literals):
-        return []
     if isinstance(item, Rule) and peeled.component not in item.applies_to:
+        return []
+    for literal in item.literals:  # no generator: this is asked for each rule of each candidate
+        if literal in message:
+            break
+    else:
         return []
     hits: list[Hit] = []
     for found in islice(item.pattern.finditer(message), MOST_RECORDS_PER_SEGMENT):

@@ -25,6 +25,8 @@ _SHORT = ("xid", "exit_code")
 _JOB = ("job_id", "job_step_id")
 MOST_REPEATS = 2**32 - 1  # what the column can hold
 _OWN_COLUMNS = {*_LONG, *_SHORT, *_JOB, "attempt", "rank", "local_rank", "pid", "host", "process_group"}
+_PCI = re.compile(r"([0-9a-fA-F]{1,8}):([0-9a-fA-F]{1,2}):([0-9a-fA-F]{1,2})")
+_INTEGER = re.compile(r"-?\d{1,18}")
 _STEP_VALUES = ("step_time_s", "tokens_per_s", "samples_per_s", "mfu_ratio", "loss")
 
 
@@ -242,7 +244,7 @@ def _says_least(stamp: Stamp) -> tuple[bool, int]:
 
 def normal_pci(text: str | None) -> str | None:
     """`dddd:bb:dd` in lower case: the domain without leading zeros beyond four digits, the function dropped."""
-    found = re.match(r"([0-9a-fA-F]{1,8}):([0-9a-fA-F]{1,2}):([0-9a-fA-F]{1,2})", text or "")
+    found = _PCI.match(text or "")
     if not found:
         return None
     domain, bus, device = (int(part, 16) for part in found.groups())
@@ -296,7 +298,7 @@ def _shown(text: str) -> str:
 
 
 def _integer(text: str | None) -> int | None:
-    return int(text) if text and re.fullmatch(r"-?\d{1,18}", text) else None
+    return int(text) if text and _INTEGER.fullmatch(text) else None
 
 
 def _short(text: str | None) -> int | None:

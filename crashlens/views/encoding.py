@@ -1,10 +1,11 @@
 """What does each thing look like? Colours, labels, panels and units of `encoding.toml`, typed."""
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+from crashlens.catalog.toml_text import toml_document
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class Ink:
 
 @cache
 def _data() -> dict[str, Any]:
-    return tomllib.loads(files("crashlens.views").joinpath("encoding.toml").read_text("utf-8"))
+    return toml_document(files("crashlens.views").joinpath("encoding.toml").read_text("utf-8"))
 
 
 @cache

@@ -1,10 +1,10 @@
 """Which words stand around the facts? Labels, sentences of tables and charts, per language."""
 
-import tomllib
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from crashlens.catalog.toml_text import toml_document
 from crashlens.errors import CrashlensError
 
 LANGUAGES = ("en", "ko")
@@ -55,4 +55,4 @@ def _load(name: str, lang: str) -> dict[str, Any]:
             facts=[("known", ", ".join(LANGUAGES))],
             way_out='Use lang="en".',
         )
-    return tomllib.loads(files("crashlens.views").joinpath(f"{name}.{lang}.toml").read_text("utf-8"))
+    return toml_document(files("crashlens.views").joinpath(f"{name}.{lang}.toml").read_text("utf-8"))

@@ -1,106 +1,232 @@
-"""How fast is a log searched, beside `wc -l` and a Python line loop over the same file? Ratios, printed, never asserted.
+"""How fast is a job log searched with all shipped rules, beside ripgrep with the same patterns? Printed, never asserted.
 
-    python tests/bench/bench_scan.py [MEGABYTES]
+    python tests/bench/bench_scan.py [MIB] [ROUNDS]        # 1024 MiB, 3 rounds
+    python tests/bench/bench_scan.py --memory [MIB ...]    # peak memory over lengths, 1024 and 8192 MiB
 
-The log is made here from a fixed seed: training steps and chatter of eight ranks, and one watchdog record in 20,000 lines.
+The log is made by make_log.py from a fixed seed. Each run is a process of its own. What it counts: from the opened file
+to its records, start of the interpreter, imports and SHA-256 left out, compiling the patterns counted; for ripgrep the
+whole process. Rounds go through all methods in turn, so that a busy minute meets all of them; the table holds medians,
+and ratios of medians of this one run. CPU seconds stand beside the clock because the clock measures the others too.
 """
 
-import random
+import json
+import os
+import re
 import resource
+import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 # The checkout, wherever this is started from.
-import crashlens as cl  # noqa: E402
+from bench_audit import idle_cores  # noqa: E402
+from make_log import PART, part_of_log, write_log  # noqa: E402
+
 from crashlens.rules.load import shipped_rules  # noqa: E402
-from crashlens.rules.matcher import LiteralMatcher  # noqa: E402
-from crashlens.scan.member import Member  # noqa: E402
+from crashlens.rules.matcher import ERROR_WORDS  # noqa: E402
+from crashlens.scan import member  # noqa: E402
 from crashlens.scan.records import RecordReader  # noqa: E402
 
-RARE = 20_000
-WATCHDOG = (
-    "[rank{rank}]:[E1001 {time}.123456789 ProcessGroupNCCL.cpp:632] [Rank {rank}] Watchdog caught collective operation "
-    "timeout: WorkNCCL(SeqNum={seq}, OpType=ALLREDUCE, NumelIn=1048576, NumelOut=1048576, Timeout(ms)=600000) ran for "
-    "600041 milliseconds before timing out.\n"
-)
+HITS, STEPS = 0.001, 0.1  # shares of lines
+NOT_IN_RIPGREP = re.compile(r"\(\?(?:[=!>]|<[=!]|P=)")
 
 
-def write_log(path: Path, megabytes: int) -> int:
-    """A job log of about that size; returns its lines."""
-    chance, written, lines = random.Random(4711), 0, 0
-    with path.open("w", encoding="utf-8") as file:
-        while written < megabytes * 1_000_000:
-            clock = f"{lines // 3600000 % 24:02}:{lines // 60000 % 60:02}:{lines // 1000 % 60:02}"
-            rank, number = chance.randrange(8), chance.randrange(10**6)
-            if lines % RARE == RARE - 1:
-                line = WATCHDOG.format(rank=rank, time=clock, seq=number)
-            elif lines % 40 == 0:
-                line = f"2026-10-01T{clock}.120Z step {lines // 40} loss 2.1{number} tokens/s 4{number % 1000:03} step_time 1.27s\n"
-            else:
-                line = (
-                    f"2026-10-01T{clock}.120Z [rank{rank}] INFO loader: shard {number} of epoch 3 prefetched in 12 ms\n"
-                )
-            written += file.write(line)
-            lines += 1
-    return lines
+class _NoDigest:
+    def update(self, _piece: bytes) -> None: ...
+
+    def hexdigest(self) -> str:
+        return ""
 
 
-def line_loop(path: Path) -> int:
-    """The least that any Python reader does: look at each line once."""
-    with path.open("rb") as file:
-        return sum(b"rror" in line for line in file)
+def records(path: Path, threads: int, *, hashed: bool = False) -> dict[str, float]:
+    """Search one file here: seconds, CPU seconds, records, and how much the peak of memory rose, in MiB."""
+    if not hashed:
+        member.hashlib = type("hashlib", (), {"sha256": _NoDigest})  # type: ignore[assignment]
+    rules = shipped_rules()
+    before_kib = _peak_kib()
+    begun, used = time.perf_counter(), time.process_time()
+    reader = RecordReader(rules, threads=threads)
+    found = sum(1 for _ in reader.read(member.Member(path.name, path).blocks()))
+    return {
+        "s": time.perf_counter() - begun,
+        "cpu_s": time.process_time() - used,
+        "found": found,
+        "lines": reader.counts.matched + reader.counts.error_like,
+        "mib": (_peak_kib() - before_kib) / 1024,
+    }
 
 
-def candidate_lines(path: Path) -> int:
-    """The reference matcher alone: lines that hold a literal of a rule."""
-    rule_set = shipped_rules()
-    matcher = LiteralMatcher([item.literals for item in (*rule_set.rules, *rule_set.step_lines)])
-    return sum(1 for block in Member(path.name, path).blocks() for _ in matcher.candidates(block.data))
+def _peak_kib() -> int:
+    # Not ru_maxrss: that of a new process starts with the peak of the process that forked it.
+    return int(re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text(encoding="ascii"))[1])  # type: ignore[index]
 
 
-def records(path: Path) -> int:
-    """Matcher, envelopes and patterns: the records of the file."""
-    return sum(1 for _ in RecordReader(shipped_rules()).read(Member(path.name, path).blocks()))
+def in_process(path: Path, threads: int) -> dict[str, float]:
+    """`records` in a process of its own."""
+    ran = subprocess.run(
+        [sys.executable, __file__, "--records", str(path), str(threads)], check=True, capture_output=True, text=True
+    )
+    return json.loads(ran.stdout)
 
 
-def best_s(call: Callable[[], object]) -> float:
-    """The shorter of two runs, in seconds; the first one warms the page cache."""
-    spent = []
-    for _ in range(2):
-        begun = time.perf_counter()
-        call()
-        spent.append(time.perf_counter() - begun)
-    return min(spent)
+def ripgrep(path: Path, patterns: Path, *options: str) -> dict[str, float]:
+    """ripgrep on the same file: one thread, no memory map, output through a pipe."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    begun = time.perf_counter()
+    ran = subprocess.run(
+        ["rg", "-a", "-n", "-j1", "--no-mmap", *options, "-f", str(patterns), str(path)],
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    spent = time.perf_counter() - begun
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"s": spent, "cpu_s": cpu_s, "lines": ran.stdout.count(b"\n")}
+
+
+def ripgrep_patterns(folder: Path) -> tuple[Path, int]:
+    """A file with the pattern of every rule, and how many had to be replaced by their literals.
+
+    A leading `^` is left out, since envelopes stand before the message; groups lose their names, since ripgrep joins
+    all patterns; where a pattern holds a look-around or fails in ripgrep, its literals stand for it. The error words,
+    which crashlens looks for too, are added.
+    """
+    rules = shipped_rules()
+    lines, replaced = [_escaped(word.decode()) for word in ERROR_WORDS], 0
+    for item in (*rules.rules, *rules.step_lines):
+        text = re.sub(r"\(\?P<\w+>", "(?:", item.pattern.pattern).removeprefix("^")
+        if NOT_IN_RIPGREP.search(text) or _fails(text):
+            lines += map(_escaped, item.literals)
+            replaced += 1
+        else:
+            lines.append(text)
+    file = folder / "patterns.txt"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file, replaced
+
+
+def _escaped(literal: str) -> str:
+    return re.escape(literal).replace(r"\ ", " ")  # ripgrep knows no escaped space
+
+
+def _fails(pattern: str) -> bool:
+    ran = subprocess.run(["rg", "-e", pattern], input=b"", capture_output=True, check=False)
+    return ran.returncode > 1
+
+
+def packed(path: Path, *command: str) -> Path:
+    """The log packed by `command`, beside it."""
+    subprocess.run([*command, str(path)], check=True)
+    return next(file for file in path.parent.glob(f"{path.name}.*"))
+
+
+def compare(mebibytes: int, rounds: int) -> None:
+    """Print the table."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        patterns, replaced = ripgrep_patterns(folder)
+        plain, dense = folder / "job.log", folder / "steps.log"
+        write_log(plain, mebibytes * 1024**2, hits=HITS, steps=0)
+        write_log(dense, min(mebibytes, 128) * 1024**2, hits=HITS, steps=STEPS)
+        gz, zst = packed(plain, "gzip", "-k", "-6"), folder / "job.log.zst"
+        subprocess.run(["zstd", "-q", "-3", str(plain), "-o", str(zst)], check=True)
+        methods = {
+            "plain, crashlens, 1 thread": lambda: in_process(plain, 1),
+            "plain, ripgrep": lambda: ripgrep(plain, patterns),
+            "plain, crashlens, 2 threads": lambda: in_process(plain, 2),
+            "gz, crashlens, 1 thread": lambda: in_process(gz, 1),
+            "gz, crashlens, 2 threads": lambda: in_process(gz, 2),
+            "gz, ripgrep -z": lambda: ripgrep(gz, patterns, "-z"),
+            "zst, crashlens, 1 thread": lambda: in_process(zst, 1),
+            "zst, crashlens, 2 threads": lambda: in_process(zst, 2),
+            "zst, ripgrep -z": lambda: ripgrep(zst, patterns, "-z"),
+            "10 % step lines, crashlens, 1 thread": lambda: in_process(dense, 1),
+            "10 % step lines, ripgrep": lambda: ripgrep(dense, patterns),
+        }
+        rules = shipped_rules()
+        print(f"{machine()}; {shutil.which('rg') and _version('rg')}; Python {sys.version.split()[0]}")
+        print(f"{len(rules.rules)} rules and {len(rules.step_lines)} step lines, digest {rules.digest}")
+        print(f"{replaced} of them stand as literals in ripgrep")
+        print(
+            f"{plain.stat().st_size / 2**20:,.0f} MiB, gz {gz.stat().st_size / 2**20:,.0f}, zst {zst.stat().st_size / 2**20:,.0f}"
+        )
+        results: dict[str, list[dict[str, float]]] = {name: [] for name in methods}
+        for number in range(rounds):
+            idle = idle_cores()
+            print(
+                f"round {number + 1}: {'unknown' if idle is None else f'{idle:.1f}'} of {os.cpu_count()} cores idle before"
+            )
+            for name, call in methods.items():
+                results[name].append(call())
+        sizes = {name: (dense if "step" in name else plain).stat().st_size for name in methods}
+    print("\n| method | s | CPU s | MB/s | lines | peak memory above imports, MiB |\n|---|---|---|---|---|---|")
+    median = {
+        name: {key: statistics.median(run[key] for run in runs) for key in runs[0]} for name, runs in results.items()
+    }
+    for name, one in median.items():
+        memory = f"{one['mib']:.0f}" if "mib" in one else ""
+        print(
+            f"| {name} | {one['s']:.2f} | {one['cpu_s']:.2f} | {sizes[name] / one['s'] / 1e6:,.0f} | {one['lines']:,.0f} | {memory} |"
+        )
+    print()
+    for kind, goal in (("plain", "2"), ("gz", "2"), ("zst", "2"), ("10 % step lines", "no goal")):
+        base = next(name for name in median if name.startswith(f"{kind}, ripgrep"))
+        for name in (name for name in median if name.startswith(f"{kind}, crashlens")):
+            wall, cpu = (median[base][key] / median[name][key] for key in ("s", "cpu_s"))
+            print(f"{name}: {wall:.2f} x ripgrep by the clock, {cpu:.2f} x by CPU seconds (goal {goal})")
+    one, two = (median[f"plain, crashlens, {text}"]["s"] for text in ("1 thread", "2 threads"))
+    print(f"second thread: {one / two:.2f} x (goal 1.4)")
+
+
+def machine() -> str:
+    """Model of the processor and number of cores."""
+    try:
+        about = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        about = ""
+    model = re.search(r"model name\s*: (.*)", about)
+    return f"{model[1] if model else 'unknown processor'}, {os.cpu_count()} cores"
+
+
+def _version(command: str) -> str:
+    return subprocess.run([command, "--version"], check=True, capture_output=True, text=True).stdout.split("\n")[0]
+
+
+def compare_memory(lengths: list[int]) -> None:
+    """Print the peak of memory above the imports while logs of these lengths, in MiB, come through a pipe."""
+    part = part_of_log(PART, hits=HITS, steps=0)
+    for mebibytes in lengths:
+        with tempfile.TemporaryDirectory() as name:
+            pipe = Path(name) / "job.log"
+            os.mkfifo(pipe)
+
+            def feed(pipe: Path = pipe, times: int = max(1, mebibytes * 1024**2 // len(part))) -> None:
+                with pipe.open("wb") as file:
+                    for _ in range(times):
+                        file.write(part)
+
+            threading.Thread(target=feed, daemon=True).start()
+            one = in_process(pipe, 2)
+        print(
+            f"{mebibytes:,} MiB: {one['mib']:.0f} MiB above the imports (goal 100), {one['s']:.1f} s, {one['found']:,} records"
+        )
 
 
 def main() -> None:
-    megabytes = int(sys.argv[1]) if len(sys.argv) > 1 else 64
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "train.log"
-        lines = write_log(log, megabytes)
-        size_mb = log.stat().st_size / 1e6
-        wc = ["wc", "-l", str(log)]
-        before_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        spent_s = {
-            "wc -l": best_s(lambda: subprocess.run(wc, check=True, stdout=subprocess.DEVNULL)),
-            "Python line loop": best_s(lambda: line_loop(log)),
-            "matcher": best_s(lambda: candidate_lines(log)),
-            "records": best_s(lambda: records(log)),
-            "cl.read": best_s(lambda: cl.read(log)),
-        }
-        peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{size_mb:.0f} MB, {lines:,} lines")
-    for name, spent in spent_s.items():
-        ratio = spent / spent_s["Python line loop"]
-        print(f"  {name:<17} {spent:7.2f} s  {size_mb / spent:8.0f} MB/s  {ratio:6.2f} x the line loop")
-    print(f"  peak memory {peak_mib:.0f} MiB ({before_mib:.0f} before)")
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["--records"]:
+        print(json.dumps(records(Path(arguments[1]), int(arguments[2]))))
+    elif arguments[:1] == ["--memory"]:
+        compare_memory([int(text) for text in arguments[1:]] or [1024, 8192])
+    else:
+        compare(int(arguments[0]) if arguments else 1024, int(arguments[1]) if arguments[1:] else 3)
 
 
 if __name__ == "__main__":

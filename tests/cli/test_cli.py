@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from crashlens.cli import main
+from crashlens.rules.fast_matcher import fast_engine
 
 Run = Callable[..., tuple[int, str, str]]
 XID = "2026-10-01T09:08:25.830749+00:00 node7 kernel: NVRM: Xid (PCI:0000:9b:00): 94, pid=48213, name=python3, Ch 00000008\n"
@@ -226,7 +227,7 @@ def test_ctrl_c_stops_a_running_audit_at_once(folder: Path) -> None:
 
 def test_the_version_is_that_of_the_distribution(run: Run) -> None:
     status, out, _ = run("--version")
-    assert (status, out) == (0, f"crashlens {version('crashlens-gpu')}\n")
+    assert (status, out) == (0, f"crashlens {version('crashlens-gpu')} (search: {fast_engine() or 'reference'})\n")
 
 
 @pytest.mark.parametrize("command", ["scan", "audit"])

@@ -15,7 +15,7 @@ def naive(block: bytes, literals: list[tuple[str, ...]]) -> list[Candidate]:
     for line in block.split(b"\n"):
         items = tuple(n for n, words in enumerate(literals) if any(word.encode() in line for word in words))
         if items or any(word in line for word in ERROR_WORDS):
-            found.append(Candidate(at, at + len(line), items))
+            found.append(Candidate(at, at + len(line), items, any(word in line for word in ERROR_WORDS)))
         at += len(line) + 1
     return found
 
@@ -47,7 +47,7 @@ def test_where_blocks_end_changes_nothing(block: bytes, cuts: list[int]) -> None
 
 
 def test_a_line_without_any_literal_but_with_an_error_word_has_no_items() -> None:
-    assert list(LiteralMatcher(LITERALS).candidates(b"fine\nit failed\n")) == [Candidate(5, 14, ())]
+    assert list(LiteralMatcher(LITERALS).candidates(b"fine\nit failed\n")) == [Candidate(5, 14, (), error=True)]
 
 
 def test_every_literal_of_the_shipped_rules_finds_its_own_line() -> None:

@@ -2,17 +2,24 @@ import bz2
 import gzip
 import hashlib
 import lzma
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from crashlens.scan import packed
 from crashlens.scan.member import LINE_END, LONGEST_LINE, Member
+
+zstd = pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
     "bzip2": lambda data: bz2.compress(data, 1),
     "xz": lambda data: lzma.compress(data, preset=0),
+    "zstd": lambda data: zstd.compress(
+        data, options={zstd.CompressionParameter.checksum_flag: 1}
+    ),  # as the command does
 }
 
 
@@ -61,7 +68,7 @@ def test_packed_files_are_undone_and_the_digest_is_of_the_bytes_on_disk(tmp_path
 @pytest.mark.parametrize("name", PACKERS)
 @pytest.mark.parametrize("between", [b"", b"\x00" * 700])
 def test_concatenated_members_are_one_stream(tmp_path: Path, name: str, between: bytes) -> None:
-    between = between if name != "gzip" else b""  # gzip itself knows padding at the end only
+    between = between if name not in {"gzip", "zstd"} else b""  # these know padding at the end only
     one = member(tmp_path, PACKERS[name](b"one\ntw") + between + PACKERS[name](b"o\n"))
     assert text_of(one) == b"one\ntwo\n"
     assert one.notices == []
@@ -89,12 +96,13 @@ def test_padding_behind_the_last_member_is_no_damage(tmp_path: Path, name: str) 
     assert (one.complete, one.notices) == (True, [])
 
 
-def test_other_bytes_behind_a_gzip_stream_are_said(tmp_path: Path) -> None:
-    data = gzip.compress(b"one\n") + b"CUDA error: appended without packing\n"
+@pytest.mark.parametrize("name", ["gzip", "zstd"])
+def test_other_bytes_behind_a_stream_are_said(tmp_path: Path, name: str) -> None:
+    data = PACKERS[name](b"one\n") + b"CUDA error: appended without packing\n"
     one = member(tmp_path, data)
     assert text_of(one) == b"one\n"
     assert not one.complete
-    assert one.notices == ["Behind the gzip stream stand bytes that are not packed; they were not searched."]
+    assert one.notices == [f"Behind the {name} stream stand bytes that are not packed; they were not searched."]
     assert one.sha256 == hashlib.sha256(data).hexdigest()
 
 
@@ -110,7 +118,7 @@ def test_a_truncated_stream_yields_its_lines_and_says_so(tmp_path: Path, name: s
     assert one.sha256 == hashlib.sha256(data).hexdigest()
 
 
-@pytest.mark.parametrize("name", ["gzip", "bzip2"])
+@pytest.mark.parametrize("name", ["gzip", "bzip2", "zstd"])
 def test_a_damaged_stream_yields_what_stood_before_the_damage(tmp_path: Path, name: str) -> None:
     lines = b"".join(hashlib.sha256(b"%d" % number).hexdigest().encode() + b"\n" for number in range(15_000))
     data = bytearray(PACKERS[name](lines))
@@ -124,9 +132,12 @@ def test_a_damaged_stream_yields_what_stood_before_the_damage(tmp_path: Path, na
     assert one.sha256 == hashlib.sha256(data).hexdigest()
 
 
-def test_a_bomb_is_stopped_and_said(tmp_path: Path) -> None:
-    # bzip2 of one repeated byte packs some 20,000 to 1, which no log does
-    pack = bz2.BZ2Compressor()
+@pytest.mark.parametrize("make", [bz2.BZ2Compressor, zstd.ZstdCompressor])
+def test_a_bomb_is_stopped_and_said(
+    tmp_path: Path, make: Callable[[], "bz2.BZ2Compressor | zstd.ZstdCompressor"]
+) -> None:
+    # of one repeated byte these pack some 20,000 to 1, which no log does
+    pack = make()
     data = b"".join(pack.compress(b"\x00" * 1024**2) for _ in range(80)) + pack.flush()
     one = member(tmp_path, data)
     decoded = sum(len(block.data) for block in one.blocks())
@@ -186,7 +197,7 @@ def test_the_head_says_why_nothing_can_be_decoded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("start", "kind"),
     [
-        (b"\x28\xb5\x2f\xfd", "zstd compressed"),
+        (b"\x28\xb5\x2f\xfd", None),
         (b"PK\x03\x04", "a zip archive"),
         (b"%PDF-1.7", "a PDF"),
         (b"\x7fELF", "a program"),
@@ -198,3 +209,56 @@ def test_the_head_says_why_nothing_can_be_decoded(tmp_path: Path) -> None:
 )
 def test_what_is_not_read_as_text_is_named(tmp_path: Path, start: bytes, kind: str | None) -> None:
     assert member(tmp_path, start + (b"rest" if start else b"")).unreadable_kind() == kind
+
+
+def test_no_call_returns_more_than_a_block_whatever_was_packed() -> None:
+    pack = zstd.ZstdCompressor()
+    data = b"".join(pack.compress(b"\x00" * 1024**2) for _ in range(300)) + pack.flush()
+    opened = packed.open_stream(data)
+    assert opened is not None
+    assert max(map(len, opened[1].feed(data))) <= packed.BLOCK
+
+
+def test_a_frame_that_asks_for_too_much_memory_is_refused_and_said(tmp_path: Path) -> None:
+    pack = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: packed.ZSTD_WINDOW_LOG + 1})
+    data = PACKERS["zstd"](b"one\n") + pack.compress(b"two\n") + pack.flush()
+    one = member(tmp_path, data)
+    assert text_of(one) == b"one\n"
+    assert (one.complete, one.notices) == (
+        False,
+        ["The zstd stream needs more than 128 MiB of memory to be read; the lines before that were read."],
+    )
+    assert one.sha256 == hashlib.sha256(data).hexdigest()
+
+
+def test_skippable_frames_are_passed_over(tmp_path: Path) -> None:
+    skipped = b"\x50\x2a\x4d\x18\x05\x00\x00\x00hello"
+    one = member(tmp_path, skipped + PACKERS["zstd"](b"one\n") + skipped + PACKERS["zstd"](b"two\n") + skipped)
+    assert text_of(one) == b"one\ntwo\n"
+    assert (one.packing, one.complete, one.notices) == ("zstd", True, [])
+
+
+def test_a_frame_whose_magic_lies_over_a_block_border_is_read(tmp_path: Path) -> None:
+    for short in range(6):
+        room = packed.BLOCK - short - len(PACKERS["zstd"](b""))
+        filler = b"\x51\x2a\x4d\x18" + (room - 8).to_bytes(4, "little") + b"\x00" * (room - 8)
+        one = member(tmp_path, filler + PACKERS["zstd"](b"") + PACKERS["zstd"](b"second\n"))
+        assert (text_of(one), one.notices) == (b"second\n", [])
+
+
+@pytest.mark.parametrize("library", ["isal.isal_zlib", None])
+def test_gzip_reads_the_same_with_and_without_isal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str | None
+) -> None:
+    if library is None:
+        monkeypatch.setattr(packed, "_library", lambda _name: None)
+    lines = b"".join(hashlib.sha256(b"%d" % number).hexdigest().encode() + b"\n" for number in range(15_000))
+    data = gzip.compress(lines[:500_000]) + gzip.compress(lines[500_000:]) + b"\x00" * 600
+    one = member(tmp_path, data)
+    assert text_of(one) == lines
+    assert (one.complete, one.notices) == (True, [])
+
+
+def test_without_a_library_zstd_is_named_and_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed, "_library", lambda _name: None)
+    assert member(tmp_path, PACKERS["zstd"](b"one\n")).unreadable_kind() == "zstd compressed"

@@ -5,6 +5,7 @@ The difference is only a name in `sources`: every line is read the same way, bec
 """
 
 from collections.abc import Callable, Iterator
+from typing import cast
 
 import polars as pl
 
@@ -132,7 +133,28 @@ def _flush(out: TableWriter, rows: dict[str, list[dict[str, object]]]) -> None:
 
 
 def _frame(rows: list[dict[str, object]], schema: dict[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
-    return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema, orient="row")
+    columns: dict[str, object] = {}
+    for name, kind in schema.items():
+        values = [row.get(name) for row in rows]
+        columns[name] = _pairs(values) if name == "fields" else pl.Series(name, values, dtype=kind)
+    return pl.DataFrame(columns, schema=schema)
+
+
+def _pairs(values: list[object]) -> pl.Series:
+    """The column `fields`. Row by row, polars would make a frame for each."""
+    many = cast("list[list[dict[str, str]]]", values)
+    flat = pl.DataFrame(
+        {
+            "n": [n for n, pairs in enumerate(many) for _ in pairs],
+            "key": [pair["key"] for pairs in many for pair in pairs],
+            "value": [pair["value"] for pairs in many for pair in pairs],
+        },
+        schema={"n": pl.UInt32, "key": pl.String, "value": pl.String},
+    )
+    lists = flat.group_by("n", maintain_order=True).agg(fields=pl.struct("key", "value"))
+    empty = pl.DataFrame({"n": range(len(many))}, schema={"n": pl.UInt32})
+    joined = empty.join(lists, on="n", how="left", maintain_order="left")["fields"]
+    return joined.fill_null(pl.Series([[]], dtype=joined.dtype)) if joined.null_count() else joined
 
 
 def _lines(head: bytes) -> list[str]:

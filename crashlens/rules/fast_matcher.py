@@ -1,0 +1,254 @@
+"""The fast engine: every rule in one pass over a block, by hyperscan where it is installed.
+
+It searches a wider form of each pattern (widen.py), so that a common literal does not make a common candidate. Lines
+that are long or not UTF-8 are decided by their literals, as the reference does, because there the text that a pattern
+sees is not the bytes of the line.
+"""
+
+import hashlib
+import os
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Any
+
+from crashlens.catalog.user_cache import cached_bytes, keep_bytes
+from crashlens.rules.matcher import ERROR_WORDS, LONG_LINE, Candidate, LiteralMatcher, Matcher
+from crashlens.rules.widen import widened
+
+ENGINE = "CRASHLENS_ENGINE"  # environment variable; `reference` searches without hyperscan
+LITERAL_LINE = LONG_LINE // 2  # scan/ may put more in front of a line before it measures it
+FEW_BYTES = 512 * 1024  # of a source that is shorter, plain search ends before hyperscan is ready
+_ERROR = -1  # stands for an error word where the number of an item stands
+
+
+def fast_engine() -> str | None:
+    """The library that the fast engine would use, or None where plain search has to do."""
+    if os.environ.get(ENGINE) == "reference" or find_spec("hyperscan") is None:
+        return None
+    return "hyperscan"
+
+
+class AutoMatcher:
+    """Plain search for the first bytes of a source, the fast engine for the rest of a long one.
+
+    Args:
+        literals: The literals of each item (rule or step line), in the order that numbers them.
+        patterns: The pattern of each; empty for one that only its literals find.
+        few_bytes: So many bytes are searched before the fast engine is made ready.
+    """
+
+    def __init__(
+        self, literals: Sequence[Sequence[str]], patterns: Sequence[str], *, few_bytes: int = FEW_BYTES
+    ) -> None:
+        self._literals, self._patterns = literals, patterns
+        self._current: Matcher = LiteralMatcher(literals)
+        self._left = few_bytes
+        self._lock = threading.Lock()
+
+    @property
+    def engine(self) -> str:
+        """What searches now."""
+        return self._current.engine
+
+    def candidates(self, block: bytes) -> Iterator[Candidate]:
+        """See `Matcher.candidates`."""
+        if self._left <= 0:
+            return self._current.candidates(block)
+        with self._lock:
+            if self._left > 0:
+                self._left -= len(block)
+                if self._left <= 0 and fast_engine() is not None:
+                    self._current = HyperscanMatcher(self._literals, self._patterns)
+            return self._current.candidates(block)
+
+
+class HyperscanMatcher:
+    """All items in one pass.
+
+    Args:
+        literals: The literals of each item (rule or step line), in the order that numbers them.
+        patterns: The pattern of each; empty for one that only its literals find.
+
+    Raises:
+        ImportError: hyperscan is not installed.
+    """
+
+    engine = "hyperscan"
+
+    def __init__(self, literals: Sequence[Sequence[str]], patterns: Sequence[str]) -> None:
+        wide = [widened(pattern) for pattern in patterns]
+        self._plain = [[_quoted(word.encode()) for word in words] for words in literals]
+        chosen = [
+            words if one is None or not one.searched else list(one.searched)
+            for words, one in zip(self._plain, wide, strict=True)
+        ]
+        self._search = _Search(chosen, self._plain)
+        # Where a stretch or a literal is searched, the whole wider pattern is asked before the line is taken apart.
+        self._asked = {
+            n: _Asked(one.whole) for n, one in enumerate(wide) if one is not None and one.searched != (one.whole,)
+        }
+
+    def candidates(self, block: bytes) -> Iterator[Candidate]:
+        """See `Matcher.candidates`."""
+        lines = self._search.lines(block)
+        odd = _odd_lines(block)
+        if odd:
+            self._decide_by_literals(block, odd, lines)
+        odd_starts = {start for start, _ in odd}
+        for start in sorted(lines):
+            end = block.find(b"\n", start)
+            end = len(block) if end < 0 else end
+            numbers = lines[start]
+            error = _ERROR in numbers
+            numbers.discard(_ERROR)
+            if numbers and start not in odd_starts:
+                numbers = {n for n in numbers if n not in self._asked or self._asked[n].fits(block, start, end)}
+            if numbers or error:
+                yield Candidate(start, end, tuple(sorted(numbers)), error)
+
+    def _decide_by_literals(self, block: bytes, odd: list[tuple[int, int]], lines: dict[int, set[int]]) -> None:
+        joined = b"\n".join([block[start:end] for start, end in odd])
+        found, at = self._odd.lines(joined), 0
+        for start, end in odd:
+            lines.pop(start, None)
+            if at in found:
+                lines[start] = found[at]
+            at += end - start + 1
+
+    @cached_property
+    def _odd(self) -> "_Search":
+        return _Search(self._plain, self._plain)
+
+
+class _Asked:
+    """A pattern over bytes that is compiled when it is first needed."""
+
+    def __init__(self, pattern: str) -> None:
+        self._source = pattern.encode()
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[bytes]:
+        return re.compile(self._source)
+
+    def fits(self, block: bytes, start: int, end: int) -> bool:
+        """Whether it matches between two offsets of `block`."""
+        return self._pattern.search(block, start, end) is not None
+
+
+class _Search:
+    """A compiled set of expressions, one list per item, and the error words.
+
+    Args:
+        expressions: What to search for each item.
+        instead: What to search for an item whose expressions hyperscan refuses.
+    """
+
+    def __init__(self, expressions: Sequence[Sequence[str]], instead: Sequence[Sequence[str]]) -> None:
+        self._of_thread = threading.local()
+        self._database = _database(expressions, instead)
+
+    def lines(self, block: bytes) -> dict[int, set[int]]:
+        """Start of each line that fired, with the numbers that did; `_ERROR` for an error word."""
+        import hyperscan  # noqa: PLC0415 - optional, and not loaded for short sources
+
+        fired: list[tuple[int, int]] = []
+
+        def note(number: int, _start: int, end: int, _flags: int, _context: object) -> None:
+            fired.append((end, number))
+
+        scratch = getattr(self._of_thread, "scratch", None)
+        if scratch is None:
+            scratch = self._of_thread.scratch = hyperscan.Scratch(self._database)
+        self._database.scan(block, match_event_handler=note, scratch=scratch)
+        lines: dict[int, set[int]] = {}
+        words = len(ERROR_WORDS)
+        for end, number in fired:
+            lines.setdefault(block.rfind(b"\n", 0, end) + 1, set()).add(number - words if number >= words else _ERROR)
+        return lines
+
+
+def _quoted(literal: bytes) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in literal)
+
+
+def _database(expressions: Sequence[Sequence[str]], instead: Sequence[Sequence[str]]) -> Any:
+    import hyperscan  # noqa: PLC0415
+
+    words = [_quoted(word) for word in ERROR_WORDS]
+    pairs = [*enumerate(words), *((n, one) for n, many in enumerate(expressions, len(words)) for one in many)]
+    key = hashlib.sha256(repr((str(getattr(hyperscan, "__version__", "")), pairs)).encode()).hexdigest()
+    kept = cached_bytes(f"hyperscan-{key}.db")
+    if kept is not None:
+        try:
+            return hyperscan.loadb(kept, hyperscan.HS_MODE_BLOCK)
+        except hyperscan.HyperscanError:
+            pass  # of another machine or another build: it is made anew
+    database: Any = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    try:
+        _compile(database, pairs)
+    except hyperscan.HyperscanError:
+        fit = [n for n, many in enumerate(expressions) if _compiles(list(enumerate(many)))]
+        chosen = [expressions[n] if n in fit else instead[n] for n in range(len(expressions))]
+        pairs = [*enumerate(words), *((n, one) for n, many in enumerate(chosen, len(words)) for one in many)]
+        database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+        _compile(database, pairs)
+    keep_bytes(f"hyperscan-{key}.db", hyperscan.dumpb(database))
+    return database
+
+
+def _compile(database: Any, pairs: Sequence[tuple[int, str]]) -> None:
+    database.compile(
+        expressions=[text.encode() for _, text in pairs], ids=[number for number, _ in pairs], flags=[0] * len(pairs)
+    )
+
+
+def _compiles(pairs: Sequence[tuple[int, str]]) -> bool:
+    import hyperscan  # noqa: PLC0415
+
+    try:
+        _compile(hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK), pairs)
+    except hyperscan.HyperscanError:
+        return False
+    return True
+
+
+def _odd_lines(block: bytes) -> list[tuple[int, int]]:
+    """Start and end of each line that is long or not UTF-8, in order."""
+    odd = set(_long_lines(block))
+    if not block.isascii():
+        odd.update(_undecodable_lines(block))
+    return sorted(odd)
+
+
+def _long_lines(block: bytes) -> Iterator[tuple[int, int]]:
+    # A long line covers one of these stretches from end to end, so most blocks are told by one short look at each.
+    step = LITERAL_LINE // 2
+    at = 0
+    while at + step <= len(block):
+        if block.find(b"\n", at, at + step) >= 0:
+            at += step
+            continue
+        start, end = _line_around(block, at)
+        if end - start > LITERAL_LINE:
+            yield start, end
+        at = max(at + step, end)
+
+
+def _undecodable_lines(block: bytes) -> Iterator[tuple[int, int]]:
+    at = 0
+    while at < len(block):
+        end = _line_around(block, min(at + LONG_LINE, len(block)))[1]  # a part, so that each fault costs little
+        try:
+            block[at:end].decode()
+        except UnicodeDecodeError as error:
+            start, end = _line_around(block, at + error.start)
+            yield start, end
+        at = end + 1
+
+
+def _line_around(block: bytes, at: int) -> tuple[int, int]:
+    end = block.find(b"\n", at)
+    return block.rfind(b"\n", 0, at) + 1, len(block) if end < 0 else end
