@@ -98,9 +98,6 @@ def test_the_first_line_of_each_training_case_is_a_record_of_the_named_rule(bank
     assert_found(bank, TRAINING)
 
 
-@pytest.mark.xfail(
-    strict=False, reason="1 of 40: infer-46 begins with a CI harness's own words on the exit code of nvidia-smi"
-)
 def test_the_first_line_of_each_runtime_case_is_a_record_of_the_named_rule(bank: Bank) -> None:
     assert_found(bank, RUNTIME)
 
