@@ -70,12 +70,12 @@ def find_spinning(
     idle = per_gpu.filter(pl.col("highest") <= idle_ratio)
     if busy.height < LEAST_BUSY or not 0 < idle.height < busy.height or busy.height + idle.height < per_gpu.height:
         return None
-    power_w, idle_w = _median(busy, "power"), _median(idle, "power")
+    busy_w, idle_w = _median(busy, "power"), _median(idle, "power")
     alike = _median(idle, "memory") >= least_memory_ratio * _median(busy, "memory") > 0
-    if not alike or idle_w <= 0 or power_w > most_power_ratio * idle_w:
+    if not alike or idle_w <= 0 or busy_w > most_power_ratio * idle_w:
         return None
     return Spinning(
-        tuple(busy["gpu_key"].to_list()), tuple(idle["gpu_key"].to_list()), power_w, idle_w,
+        tuple(busy["gpu_key"].to_list()), tuple(idle["gpu_key"].to_list()), busy_w, idle_w,
         int(per_gpu.select(pl.col("polls").min()).item()),
     )  # fmt: skip
 

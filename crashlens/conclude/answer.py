@@ -130,7 +130,8 @@ def _joined(
     for hang in unexplained:
         cases = zip((case for case, _ in told), gpu_findings, strict=True)
         weights |= {f.fingerprint: behind for case, f in cases if not f.causal and _behind(scene, hang, case)}
-        weights |= {f.fingerprint: behind for f in application if not f.causal and _after(scene, hang, f)}
+        others = [f for f in application if not f.causal]
+        weights |= {f.fingerprint: behind for f in others if _after(scene, hang, f) or _elsewhere(hang, f)}
     weights |= {f.fingerprint: _FAMILIES.index("process") + 0.5 for f in application if _outlived(scene, f)}
     taken = {
         item.place for finding in (*gpu_findings, *hang_findings) for item in finding.evidence if item.role != "counter"
@@ -171,6 +172,12 @@ def _after(scene: Scene, hang: Hang, finding: Finding) -> bool:
     return bool(firsts and hang.waits) and all(
         order_of(wait, record, skew_us=scene.context.skew_us) == "before" for record in firsts for wait in hang.waits
     )
+
+
+def _elsewhere(hang: Hang, finding: Finding) -> bool:
+    """Whether a finding is about machines of which none belongs to the run that waited."""
+    hosts = hang.run.hosts()
+    return bool(hosts and finding.hosts) and not hosts & set(finding.hosts)
 
 
 def _outlived(scene: Scene, finding: Finding) -> bool:

@@ -122,7 +122,7 @@ def _began(scene: Scene, record: LogRecord) -> str:
 def _silent(scene: Scene, hang: Hang) -> str:
     """The ranks of the run that printed no timeout; of a smaller group the members are not told by the run's size."""
     size = hang.run.world_size
-    if any(not group.endswith(_DEFAULT_GROUPS) and group != "0" for group in hang.process_groups):
+    if any(not group.endswith(_DEFAULT_GROUPS) and group != "0" for group in hang.group_names):
         return ""
     if size is None:
         return _silent_files(scene, hang)

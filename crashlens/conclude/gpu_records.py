@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from crashlens.analysis.bursts import SWITCH, Burst, find_bursts, first_cause_rank, leading_record
 from crashlens.analysis.records import LogRecord, seconds_between, sort_key
+from crashlens.analysis.runs import hosts_fit
 from crashlens.catalog.thresholds import threshold
 from crashlens.catalog.versions import catalog_versions
 from crashlens.catalog.xids import xid
@@ -12,6 +13,7 @@ from crashlens.conclude.gpu_readings import Reading, note_of, reading_of
 from crashlens.conclude.scene import Part, Scene, evidence_list, hosts_of, used, window_of
 from crashlens.conclude.wording import clock_text, compose, listed, say
 from crashlens.findings import Finding, Role, Verdict
+from crashlens.sources.event_rows import normal_pci
 from crashlens.timebase import from_us, order
 
 _UNDECIDED = "unknown.insufficient_evidence"
@@ -161,6 +163,8 @@ def _belongs(group: GpuCase, case: GpuCase) -> bool:
 def _same_case(one: GpuCase, other: GpuCase, scene: Scene) -> bool:
     if one.cause is None or other.cause is None or one.cause_id != other.cause_id:
         return False
+    if one.lead.topic == other.lead.topic == SWITCH and _switch(one.lead) == _switch(other.lead):
+        return hosts_fit(one.lead.host, other.lead.host)  # the switch driver and the Fabric Manager say the same
     return one.cause.story == other.cause.story and _device(one.lead, scene) == _device(other.lead, scene)
 
 
@@ -232,11 +236,17 @@ def _compose(
     )  # fmt: skip
 
 
+def _switch(record: LogRecord) -> tuple[str, str]:
+    """Address and number of a switch record; the Fabric Manager writes the address with more zeros."""
+    address = record.fields["switch_bdf"]
+    return f"{normal_pci(address) or address}.0", record.fields["sxid"]
+
+
 def _switch_values(scene: Scene, case: GpuCase) -> dict[str, object]:
     """What the records of switches say, for a template."""
     own = [record for record in case.records if record.topic == SWITCH]
     numbers = sorted({int(record.fields["sxid"]) for record in own})
-    switches = sorted({record.fields["switch_bdf"].lower() for record in own})
+    switches = sorted({_switch(record)[0] for record in own})
     links = sorted({int(record.fields["link"]) for record in own if record.fields.get("link", "").isdecimal()})
     xids = sorted({record.xid for record in case.records if record.xid is not None})
     return {

@@ -69,7 +69,7 @@ class Hang:
         return [*self.waits, *self.stuck, *self.store, *self.told, *self.following]
 
     @property
-    def process_groups(self) -> set[str]:
+    def group_names(self) -> set[str]:
         """The groups of its waits that are known."""
         status = [record for record in self.following if record.rule_id == STATUS]
         return {group for record in self.waits for group in [group_of(record, status)] if group is not None}

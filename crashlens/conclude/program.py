@@ -108,8 +108,7 @@ def tell_not_a_number(scene: Scene, record: LogRecord) -> Told:
     if _finite_later(scene, record):
         return Told("nan_passed", "none.benign", "benign", values)
     fields = record.fields
-    infinite = fields.get("loss_value", "").lower().lstrip("+-").startswith("inf")
-    if infinite or "grad_value" in fields:
+    if "loss_value" not in fields and ("infinite_loss" in fields or "grad_value" in fields):
         return Told("nan_gradient", "application.numerical_divergence", "consistent", values)
     return Told("nan_loss", "application.numerical_divergence", "supported", values)
 

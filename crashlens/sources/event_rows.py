@@ -5,12 +5,12 @@ since boot. Local times are placed in UTC only with a zone that the user gave; a
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC
 from math import isfinite
 
 from crashlens.rules.model import Rule
-from crashlens.scan.envelope import Peeled
+from crashlens.scan.envelope import Peeled, peel
 from crashlens.scan.masking import mask_secrets
 from crashlens.scan.records import Hit
 from crashlens.scan.stamps import NO_YEAR, Stamp, StampKind
@@ -103,7 +103,7 @@ class RowBuilder:
         if not isinstance(rule, Rule):
             raise TypeError(hit.rule.id)
         groups = hit.groups
-        row = self._common(hit.line, hit.peeled) | {
+        row = self._common(hit.line, _stated(hit)) | {
             "n": hit.n,
             "line_end": hit.line_end,
             "rule_id": rule.id,
@@ -224,6 +224,14 @@ class RowBuilder:
         seen.cuda_ordinal = _short(groups.get("cuda_ordinal")) if "nccl_bus_id" in groups else seen.cuda_ordinal
         seen.nvml_index = _short(groups.get("nvml_index")) if "nvml_index" in groups else seen.nvml_index
         return gpu_key
+
+
+def _stated(hit: Hit) -> Peeled:
+    """What the envelopes of a record say; where none carries a stamp, the time that the record itself states is one."""
+    stated = hit.groups.get("stated_time")
+    if stated is None or hit.peeled.stamps:
+        return hit.peeled
+    return replace(hit.peeled, stamps=peel(f"[{stated}]").stamps)
 
 
 def _says_least(stamp: Stamp) -> tuple[bool, int]:

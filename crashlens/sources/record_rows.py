@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from crashlens.rules.load import shipped_rules
 from crashlens.scan.envelope import Peeled, peel
 from crashlens.scan.records import Hit, hits_of
 from crashlens.sources.clock_rows import write_clocks
@@ -23,7 +22,7 @@ class RecordRows:
 
     def __init__(self, out: TableWriter) -> None:
         self._out = out
-        self._rules = shipped_rules()
+        self._rules = out.options.rule_set
         self._builder = RowBuilder(out.source_id, out.options)
         self._events: list[dict[str, object]] = []
         self._facts: list[dict[str, object]] = []

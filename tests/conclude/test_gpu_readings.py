@@ -83,3 +83,19 @@ def test_the_switch_is_no_gpu(tmp_path: Path) -> None:
     (found,) = case.findings()
     assert found.devices == ()
     assert "0000:c5:00.0" in found.summary
+
+
+def test_what_the_fabric_manager_repeats_is_the_same_incident(tmp_path: Path) -> None:
+    lines(tmp_path, "nvidia-nvswitch1: SXid (PCI:0000:c5:00.0): 20034, Fatal, Link 27 LTSSM Fault Up")
+    said = "detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id 00000000:C5:00.0 physical id 1 port 27"
+    (tmp_path / "fabricmanager.log").write_text(f"[Oct 02 2026 03:00:00] [ERROR] [tid 841] {said}\n", encoding="utf-8")
+    (found,) = cl.read(tmp_path).findings()
+    assert (found.cause, found.verdict) == ("fabric.nvlink_error", "consistent")
+    assert {item.rule_id for item in found.evidence} == {"fabricmanager.switch_error", "kernel.sxid"}
+
+
+def test_another_switch_is_another_incident(tmp_path: Path) -> None:
+    one = "nvidia-nvswitch{n}: SXid (PCI:0000:c{n}:00.0): 20034, Fatal, Link 27 LTSSM Fault Up"
+    text = "".join(f"2026-10-02T0{n}:00:00+00:00 n{n} kernel: {one.format(n=n)}\n" for n in (1, 2))
+    (tmp_path / "kern.log").write_text(text, encoding="utf-8")
+    assert [f.cause for f in cl.read(tmp_path).findings()] == ["fabric.nvlink_error"] * 2

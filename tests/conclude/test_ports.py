@@ -10,6 +10,10 @@ from crashlens.conclude.ports import PortStory, find_ports
 from crashlens.conclude.scene import build_scene
 from crashlens.rules.load import shipped_rules
 
+TIMEOUT = (
+    "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=42, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, "
+    "Timeout(ms)=600000) ran for 600041 milliseconds before timing out."
+)
 PORT = "mlx5_core 0000:1a:00.0 ens1f0np0: Link"
 
 
@@ -78,3 +82,13 @@ def test_a_port_that_goes_down_long_after_the_boot_counts(tmp_path: Path) -> Non
 def test_only_a_name_of_infiniband_makes_a_carrier_one(tmp_path: Path) -> None:
     found = ports(tmp_path, at("10:00:00", "ib1: Lost carrier"), at("10:00:00", "eno1: Lost carrier"))
     assert told(found) == [("ib1", True, [(1, None)]), ("eno1", False, [(2, None)])]
+
+
+def test_a_port_of_a_machine_outside_the_run_stands_behind_the_waits(tmp_path: Path) -> None:
+    joined = "n7:48208:48372 [0] NCCL INFO comm 0x9 rank 0 nranks 1 cudaDev 0 busId 19000 commId 0x8 - Init COMPLETE"
+    waited = f"n7 python3[48208]: [rank0]:[E1002 09:10:02.500000000 ProcessGroupNCCL.cpp:632] [Rank 0] {TIMEOUT}"
+    lines = [f"2026-10-02T08:00:00.000Z {joined}", f"2026-10-02T09:10:02.500Z {waited}"]
+    (tmp_path / "train.log").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "kern.log").write_text(at("08:59:00", f"{PORT} down", "n9") + "\n", encoding="utf-8")
+    causes = [finding.cause for finding in cl.read(tmp_path).findings()]
+    assert causes.index("communication.collective_hang") < causes.index("network.rdma_link")

@@ -26,7 +26,7 @@ SAYS_NOTHING_NEW = (
     ".teardown",
 )  # topics of what repeats or follows another record
 # Rules of errors whose records are read and from which nothing is concluded yet. Take one out when something is.
-NOT_YET = {"c10d.work_status", "container.cli_error", "elastic.failure_table", "k8s.device_unhealthy", "ort.trt_cache"}
+NOT_YET = {"elastic.failure_table", "ort.trt_cache"}
 FAMILIES_OF_RULES = {"kernel", "nccl", "c10d", "cuda", "elastic", "torch", "slurm", "k8s"}  # no causes begin like these
 
 

@@ -43,7 +43,6 @@ def test_an_empty_folder_is_a_case_without_sources(tmp_path: Path) -> None:
         ("empty.log", b"", "not_read", "The file is empty."),
         ("nul.log", b"\x00" * 5000, "not_read", "It holds nothing but NUL bytes."),
         ("a.pdf", b"%PDF-1.7 CUDA out of memory", "not_read", "It is a PDF, which is not read."),
-        ("a.zst", b"\x28\xb5\x2f\xfd rest", "not_read", "It is zstd compressed, which is not read."),
         ("trace.pkl", b"\x80\x02}q", "not_read", "It is a Python pickle (never loaded), which is not read."),
         ("a.gz", gzip.compress(b"x", mtime=0)[:9], "not_read", "No format was recognised. The gzip stream ends early; the lines up to there were read."),
         ("blank.log", b"\n\n  \n", "not_read", "No format was recognised."),
@@ -245,7 +244,7 @@ def test_no_secret_reaches_any_table(tmp_path: Path) -> None:
 def test_no_bytes_make_reading_raise(tmp_path: Path, data: bytes) -> None:
     row, case = source(tmp_path / "any", data, tz="Europe/Berlin", year=2026)
     assert row["state"] in {"read", "partly_read", "not_read", "skipped"}
-    assert case.events.filter(pl.col("line") > max(1, row["lines"])).height == 0
+    assert case.events.filter(pl.col("line") > max(1, row["lines"] or 0)).height == 0  # null: it could not be opened
 
 
 def test_a_local_time_is_placed_by_the_zone_that_was_given(tmp_path: Path) -> None:
@@ -263,7 +262,7 @@ def test_a_zone_that_fits_no_file_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_first_lines_with_an_unknown_error_word_are_named(tmp_path: Path) -> None:
-    lines = ["all fine", *["RuntimeError: boom"] * 5, "2026-10-01T10:00:00Z step 1 loss 2.0"]
+    lines = ["all fine", *["the widget ended with an Error of kind 7"] * 5, "2026-10-01T10:00:00Z step 1 loss 2.0"]
     (tmp_path / "a.log").write_text("\n".join(lines) + "\n")
     case = cl.read(tmp_path)
     assert case.sources.select("lines_error_like", "error_lines").rows() == [(5, [2, 3, 4])]
