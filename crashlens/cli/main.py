@@ -63,7 +63,8 @@ class _Version(argparse.Action):
     """Looks the version up when it is asked for: that alone takes as long as reading a short log."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
-        parser.exit(message=f"crashlens {_version()} (search: {fast_engine() or 'reference'})\n")
+        print(f"crashlens {_version()} (search: {fast_engine() or 'reference'})")
+        parser.exit()
 
 
 def _version() -> str:
