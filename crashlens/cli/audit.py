@@ -77,7 +77,7 @@ def run_audit_command(options: argparse.Namespace) -> int:
             "tz": "" if len(zones) != 1 or "*" not in zones else zones["*"],
             "tz_by_source": zones if len(zones) > 1 or "*" not in zones else {},
             "year": options.year or 0,
-            "rules": list(options.rules),
+            **({"rules": list(options.rules)} if options.rules else {}),  # a template of one's own may lack it
             "show_tz": options.show_tz,
             "title": options.title or TITLES[options.lang],
             "client": options.client,
