@@ -63,7 +63,7 @@ class _Version(argparse.Action):
     """Looks the version up when it is asked for: that alone takes as long as reading a short log."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
-        sys.stdout.write(f"crashlens {_version()} (search: {fast_engine() or 'reference'})\n")
+        print(f"crashlens {_version()} (search: {fast_engine() or 'reference'})")
         parser.exit()
 
 
