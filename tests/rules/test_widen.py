@@ -14,13 +14,13 @@ from crashlens.rules.widen import widened
         (r"^NVRM: \bXid", r"\x4e\x56\x52\x4d\x3a\x20\x58\x69\x64"),  # places are dropped
         (r"(?<!x)error(?= in)(?! y)", r"\x65\x72\x72\x6f\x72"),
         (r"(?:\[\d\] )?failed(?: here)? *", r"\x66\x61\x69\x6c\x65\x64"),  # what may be absent at an end is cut
-        (r"error .{1,300}", r"\x65\x72\x72\x6f\x72\x20[\x00-\x09\x0b-\xff]"),  # one report, not 300
+        (r"errno.{1,300}", r"\x65\x72\x72\x6e\x6f[\x00-\x09\x0b-\xff]"),  # one report, not 300
         (r"failed: \d{1,9} of (?:a|b) \d+", r"\x66\x61\x69\x6c\x65\x64\x3a\x20"),  # a rare word is enough
         (
             r"x: (?:lost peers|no answer)",
             (r"\x6c\x6f\x73\x74\x20\x70\x65\x65\x72\x73", r"\x6e\x6f\x20\x61\x6e\x73\x77\x65\x72"),
         ),
-        (r"error \d{1,300}", r"\x65\x72\x72\x6f\x72\x20[\x30-\x39\x80-\xff]"),
+        (r"error\d{1,300}", r"\x65\x72\x72\x6f\x72[\x30-\x39\x80-\xff]"),
         ("(?i)error", r"[\x45\x65][\x52\x72][\x52\x72][\x4f\x6f][\x52\x72]"),
         ("(?i)k", r"[\x49\x4b\x53\x69\x6b\x73\x80-\xff]"),  # without case, K equals the Kelvin sign
         ("오류 12345", r"\xec\x98\xa4\xeb\xa5\x98\x20\x31\x32\x33\x34\x35"),
