@@ -308,5 +308,8 @@ def _short(text: str | None) -> int | None:
 
 
 def _number(text: str | None) -> float | None:
-    number = float(text.replace(",", "")) if text else None
+    try:
+        number = float(text.replace(",", "")) if text else None
+    except ValueError:  # digits that make no number, such as `6.1.20`
+        return None
     return number if number is not None and isfinite(number) else None

@@ -151,3 +151,10 @@ def test_a_gpu_named_by_its_uuid_alone_has_a_key() -> None:
     builder = RowBuilder(2, ReadOptions())
     assert (builder.event(hit)["gpu_key"], builder.event(hit)["xid"]) == (f"s2:{uuid}", 79)
     assert [(gpu.pci_bus_id, gpu.gpu_uuid) for gpu in builder.gpus.values()] == [(None, uuid)]
+
+
+def test_a_measurement_that_is_no_number_is_left_out() -> None:
+    line = "INFO 10-01 09:00:10 [loggers.py:123] Engine 003: Avg prompt throughput: 5.1.2 tokens/s, Avg generation throughput: 903.5 tokens/s, Running: 21 reqs, Waiting: 4 reqs, GPU KV cache usage: 93.1%, Prefix cache hit rate: 12.5%"
+    hits = list(RecordReader(shipped_rules()).read([Block(7, line.encode())]))
+    names = [row["name"] for hit in hits for row in RowBuilder(0, ReadOptions()).metrics(hit)]
+    assert "prompt_tokens_per_s" not in names

@@ -140,7 +140,9 @@ def test_a_record_is_told_with_the_line_that_it_stands_on(
 )
 def test_only_a_line_feed_ends_a_line(tmp_path: Path, end: bytes, words: list[str]) -> None:
     """U+2028, form feed and the like end no line, whatever Python's `splitlines` says."""
-    front = end.join(word.encode() for word in ["start", *words]) + end
+    front = (
+        end.join(word.encode() for word in ["start " * 60, *words]) + end
+    )  # more than a tenth of controls is no text
     case = read(tmp_path, "a.log", front + b"RuntimeError: CUDA error: unknown error" + end)
     told = case.events.filter(case.events["rule_id"] == "cuda.error")
     assert told["line"].to_list()[-1:] == [front.count(b"\n") + 1]
