@@ -239,13 +239,17 @@ def test_a_main_cause_has_an_incident_and_a_look_alike(name: str) -> None:
 
 # Causes with two incidents of their own and one look-alike each. Whoever adds the rules of a family appends its causes.
 TWICE_TOLD = [
+    "application.gpu_exception",
     "application.long_task_before_barrier",
+    "application.numerical_divergence",
+    "application.unhandled_exception",
     "communication.mismatched_collective",
     "communication.peer_connection_lost",
     "communication.rank_missing_or_slow",
-    "application.gpu_exception",
-    "application.numerical_divergence",
-    "application.unhandled_exception",
+    "container.device_access_lost",
+    "container.driver_requirement",
+    "container.gpu_runtime_missing",
+    "container.mig_device_id",
     "fabric.fabric_manager",
     "fabric.nvlink_error",
     "gpu_hardware.correctable_ecc_rate",
@@ -257,6 +261,7 @@ TWICE_TOLD = [
     "gpu_hardware.row_remap_failed",
     "gpu_hardware.row_remap_pending",
     "gpu_hardware.uncorrectable_ecc",
+    "gpu_memory.arena_growth",
     "gpu_memory.oom_fragmentation",
     "gpu_memory.oom_other_process",
     "gpu_memory.out_of_memory",
@@ -267,7 +272,19 @@ TWICE_TOLD = [
     "network.rdma_link",
     "process.killed_sender_unknown",
     "process.native_crash",
+    "runtime.attention_backend",
+    "runtime.conv_algorithm",
+    "runtime.cuda_library_mismatch",
     "runtime.driver_library_mismatch",
+    "runtime.forward_compat_unsupported",
+    "runtime.gpu_arch_not_in_build",
+    "runtime.package_conflict",
+    "runtime.tensorrt_device_mismatch",
+    "runtime.tensorrt_version_mismatch",
+    "scheduler.insufficient_gpu",
+    "scheduler.preemption_or_requeue",
+    "scheduler.time_limit",
+    "serving.kv_cache_pressure",
 ]
 
 
