@@ -13,7 +13,7 @@ from typing import Literal
 from crashlens.analysis.records import LogRecord
 
 Teller = Literal["flight_recorder", "work_status", "desync_report", "monitored_barrier"]
-WAIT, STATUS = "c10d.watchdog_timeout", "c10d.work_status"
+WAITS, STATUS = "c10d.watchdog_timeout", "c10d.work_status"
 ENTRY, GROUP, DUMP = "flight_recorder.entry", "flight_recorder.group", "flight_recorder.dump"
 _UNEVEN = ("all_to_all", "alltoall", "gather", "scatter", "send", "recv", "coalesced")  # sizes differ by design
 
@@ -120,7 +120,7 @@ def find_disagreements(records: list[LogRecord]) -> list[Disagreement]:
     found = [_differ(group, seq, own, _asked) for (group, seq), own in entries.items()]
     if not any(found):
         found = [_sizes_differ(group, seq, own) for (group, seq), own in entries.items()]
-    waits = [record for record in records if record.rule_id == WAIT]
+    waits = [record for record in records if record.rule_id == WAITS]
     status = [record for record in records if record.rule_id == STATUS]
     groups: dict[tuple[str | None, int | None], list[LogRecord]] = {}
     for record in waits:
@@ -189,7 +189,9 @@ def _by_status(records: list[LogRecord]) -> list[Absence]:
         entered = {rank for rank, one in own.items() if one.seq == seq and rank not in missing}
         if missing and len(entered) > len(missing):
             ops = {
-                r.fields.get("op_type", "") for r in records if r.rule_id == WAIT and r.seq == seq and r.rank in entered
+                r.fields.get("op_type", "")
+                for r in records
+                if r.rule_id == WAITS and r.seq == seq and r.rank in entered
             }
             op = next(iter(ops)) if len(ops) == 1 else ""
             told = tuple(own[rank] for rank in sorted(own))

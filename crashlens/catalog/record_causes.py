@@ -51,14 +51,16 @@ def record_causes() -> Mapping[str, tuple[RecordCause, ...]]:
 
 def record_cause(rule_id: str, fields: Mapping[str, str]) -> RecordCause | None:
     """The first row that fits a record of this rule with these captures, or None where it decides nothing alone."""
-    return next((row for row in record_causes().get(rule_id, ()) if _fits(row, fields)), None)
+    return next((row for row in record_causes().get(rule_id, ()) if fits(row.where, row.unless, fields)), None)
 
 
-def _fits(row: RecordCause, fields: Mapping[str, str]) -> bool:
+def fits(where: Mapping[str, frozenset[str]], unless: Mapping[str, frozenset[str]], fields: Mapping[str, str]) -> bool:
+    """Whether each capture of `where` has one of its values in `fields`, and none of `unless` has; in any case."""
+
     def holds(key: str, values: frozenset[str]) -> bool:
         return fields.get(key, "").strip().lower() in values
 
-    return all(holds(*item) for item in row.where.items()) and not any(holds(*item) for item in row.unless.items())
+    return all(holds(*item) for item in where.items()) and not any(holds(*item) for item in unless.items())
 
 
 def values_of(row: Row, name: str) -> dict[str, frozenset[str]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import cast
 
+from crashlens.catalog.record_causes import VERDICTS
 from crashlens.catalog.rows import RowFile, package_rows
 from crashlens.findings import Verdict
 
@@ -15,7 +16,6 @@ READINGS = (
     "always_fatal", "potentially_fatal", "fatal_by_one_source", "disputed", "thermal", "name_only", "non_fatal",
     "corrected", "tolerated",
 )  # fmt: skip
-_VERDICTS: tuple[Verdict, ...] = ("supported", "consistent", "undecided", "benign")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def _causes() -> tuple[SxidCause, ...]:
             row.integer("rank"),
             row.text("story"),
             row.text("cause"),
-            cast("Verdict", row.choice("verdict", _VERDICTS)),
+            cast("Verdict", row.choice("verdict", VERDICTS)),
         )
         for row in file
     )

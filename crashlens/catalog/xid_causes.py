@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, cast
 
-from crashlens.catalog.record_causes import VERDICTS, values_of
+from crashlens.catalog.record_causes import VERDICTS, fits, values_of
 from crashlens.catalog.rows import package_rows
 from crashlens.findings import Verdict
 
@@ -85,15 +85,10 @@ def xid_readings() -> tuple[XidReading, ...]:
 
 def cause_of(xid: int | None, rule_id: str, fields: Mapping[str, str]) -> XidCause | None:
     """The first row for a record with this Xid number, rule and captures, or None where it decides nothing alone."""
-    return next((row for row in xid_causes() if _stands_for(row, xid, rule_id) and _fits(row, fields)), None)
+    return next(
+        (row for row in xid_causes() if _stands_for(row, xid, rule_id) and fits(row.where, row.unless, fields)), None
+    )
 
 
 def _stands_for(row: XidCause, xid: int | None, rule_id: str) -> bool:
     return xid in row.xids or (xid is None and rule_id in row.rules)
-
-
-def _fits(row: XidCause, fields: Mapping[str, str]) -> bool:
-    def holds(key: str, values: frozenset[str]) -> bool:
-        return fields.get(key, "").strip().lower() in values
-
-    return all(holds(*item) for item in row.where.items()) and not any(holds(*item) for item in row.unless.items())

@@ -7,6 +7,7 @@ from typing import Any
 from crashlens.analysis.bursts import first_cause_rank
 from crashlens.analysis.records import order_of
 from crashlens.catalog.phrases import in_language
+from crashlens.catalog.record_causes import VERDICTS
 from crashlens.conclude.application import conclude_application
 from crashlens.conclude.clocks_power import conclude_clocks_power
 from crashlens.conclude.collective import conclude_hang
@@ -38,7 +39,6 @@ _FAMILIES = (
     "none", "unknown",
 )  # fmt: skip
 _LATER = {"gpu_hardware.row_remap_pending": 8.5, "gpu_hardware.reset_required": 8.6, "application.gpu_exception": 5.5}
-_VERDICTS = ("supported", "consistent", "undecided", "benign")
 _ENDED = "communication."
 MOST_PLACES = 5  # lines with an error word that are named one by one
 
@@ -204,7 +204,7 @@ def _importance(finding: Finding, weights: dict[str, float]) -> tuple[float, flo
     if finding.verdict == "benign":
         weight = 90.0 + weight
     start = finding.window.start.isoformat() if finding.window else "9"
-    return weight, float(_VERDICTS.index(finding.verdict)), start, str(finding.first_event or "")
+    return weight, float(VERDICTS.index(finding.verdict)), start, str(finding.first_event or "")
 
 
 def _first_notice(row: dict[str, Any], lang: str) -> str:

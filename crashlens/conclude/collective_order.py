@@ -64,14 +64,15 @@ def conclude_store_wait(scene: Scene, hang: Hang) -> Finding | None:
         "ranks": number_ranges(hang.ranks) or say(scene.lang, "words", "unknown"),
         "at_time": scene.when(lead),
     }
-    story, cause, verdict = "store_wait", "communication.collective_hang", "undecided"
+    verdict: Verdict = "undecided"
+    story, cause = "store_wait", "communication.collective_hang"
     if counted is not None:
         story, cause, verdict = "clients_missing", "communication.rank_missing_or_slow", "consistent"
         values |= {"joined": counted.fields["joined"], "expected": counted.fields["expected"]}
     parts = [Part(record, "context") for record in hang.store]
     parts += [Part(record, "downstream") for record in (*hang.stuck, *hang.following)]
     return compose(
-        scene.lang, story, cause, _verdict(verdict), values,
+        scene.lang, story, cause, verdict, values,
         first_event=None,
         evidence=evidence_list(scene, None, parts),
         window=window_of(hang.store),
@@ -106,10 +107,6 @@ def conclude_cycle(scene: Scene, hang: Hang) -> Finding | None:
         ranks=tuple(sorted({rank for one in cycle for rank in (*one.entered, *one.missing)})),
         rule_ids=tuple(dict.fromkeys(record.rule_id for record in records)),
     )  # fmt: skip
-
-
-def _verdict(text: str) -> Verdict:
-    return "consistent" if text == "consistent" else "undecided"
 
 
 def _parted(scene: Scene, hang: Hang, parted: Disagreement) -> Finding:

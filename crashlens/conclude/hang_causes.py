@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from crashlens.analysis.collective_state import WAITS
 from crashlens.analysis.records import LogRecord, seconds_between, sort_key
 from crashlens.analysis.relations import Relation, shares_gpu
-from crashlens.conclude.hangs import WAITS, Hang, concerns
+from crashlens.conclude.hangs import Hang, concerns
 from crashlens.conclude.scene import Part, Scene, evidence_list, hosts_of, used, window_of
 from crashlens.conclude.wording import number_ranges, say, say_causal, span
 from crashlens.findings import Finding, Place, Role

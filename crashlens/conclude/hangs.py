@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 
 from crashlens.analysis.collective_state import (
+    STATUS,
+    WAITS,
     Absence,
     Disagreement,
     find_absences,
@@ -14,9 +16,7 @@ from crashlens.analysis.records import LogRecord, sort_key
 from crashlens.analysis.relations import Relation
 from crashlens.analysis.runs import Run, run_of
 from crashlens.conclude.scene import Scene
-from crashlens.findings import Place
 
-WAITS, STATUS = "c10d.watchdog_timeout", "c10d.work_status"
 STUCK = {"c10d.watchdog_stuck", "c10d.heartbeat_timeout"}
 STORE_WAITS = {"c10d.store_timeout", "c10d.monitored_barrier"}
 TOLD_MISMATCH = {"c10d.mismatch", "nccl.mismatch"}
@@ -161,8 +161,3 @@ def _distinct(waits: list[LogRecord]) -> list[LogRecord]:
             kept.append(record)
         seen |= {key, (record.rank, *key)}
     return kept
-
-
-def places_of(records: list[LogRecord]) -> set[Place]:
-    """Where records stand."""
-    return {record.place for record in records}

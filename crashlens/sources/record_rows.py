@@ -4,17 +4,25 @@ A message in a cell is searched by the same line rules as a log line; a cell tha
 that stands for it. What identifies the record (job, pod, container, node) is added to its captures.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import polars as pl
 
 from crashlens.scan.envelope import Peeled, peel
+from crashlens.scan.member import Member
 from crashlens.scan.records import Hit, hits_of
 from crashlens.sources.clock_rows import write_clocks
 from crashlens.sources.event_rows import RowBuilder
 from crashlens.sources.writer import TableWriter
 
 MOST_ROWS = 200_000  # no scheduler keeps more for one question; the rest is counted
+
+
+def text_lines(member: Member) -> Iterator[tuple[int, str]]:
+    """Each line of `member` with its number, as text; what is no UTF-8 is replaced."""
+    for block in member.blocks():
+        for line, data in enumerate(block.data.split(b"\n"), block.first_line):
+            yield line, data.removesuffix(b"\r").decode("utf-8", "replace")
 
 
 class RecordRows:

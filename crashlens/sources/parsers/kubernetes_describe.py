@@ -5,12 +5,11 @@ to when the text was made; `Started:` and `Finished:` carry an offset. Source: k
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from crashlens.scan.member import Member
 from crashlens.sources.format import Format
-from crashlens.sources.record_rows import RecordRows
+from crashlens.sources.record_rows import RecordRows, text_lines
 from crashlens.sources.writer import TableWriter
 
 _KEY = re.compile(r"(?P<indent> *)(?P<key>[A-Za-z][\w ./-]{0,60}):(?: +(?P<value>\S.*?))?\s*")
@@ -66,16 +65,10 @@ def sniff(head: bytes) -> float:
 def parse(member: Member, out: TableWriter) -> None:
     """Write how containers ended, conditions of a node that are not well, what it offers, and the events below."""
     reader = _Reader(RecordRows(out))
-    for line, text in _lines(member):
+    for line, text in text_lines(member):
         _line(reader, line, text)
     _end(reader)
     reader.rows.close()
-
-
-def _lines(member: Member) -> Iterator[tuple[int, str]]:
-    for block in member.blocks():
-        for line, data in enumerate(block.data.split(b"\n"), block.first_line):
-            yield line, data.removesuffix(b"\r").decode("utf-8", "replace")
 
 
 def _line(reader: _Reader, line: int, text: str) -> None:

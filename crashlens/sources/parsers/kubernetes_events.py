@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from crashlens.scan.member import Member
 from crashlens.sources.format import Format
-from crashlens.sources.record_rows import RecordRows
+from crashlens.sources.record_rows import RecordRows, text_lines
 from crashlens.sources.writer import TableWriter
 
 MOST_JSON = 64 * 1024**2  # characters of one JSON document that are held at a time
@@ -45,22 +45,20 @@ def parse(member: Member, out: TableWriter) -> None:
 
 def _parse_table(member: Member, out: TableWriter, rows: RecordRows) -> None:
     starts: dict[str, int] = {}
-    for block in member.blocks():
-        for line, data in enumerate(block.data.split(b"\n"), block.first_line):
-            text = data.removesuffix(b"\r").decode("utf-8", "replace")
-            if _HEADER.match(text):
-                starts = {found.group().strip(): found.start() for found in _NAMES.finditer(text)}
-            elif starts and text.strip():
-                cells = _cells(text, starts)
-                if not cells.get("REASON") or not cells.get("OBJECT"):
-                    out.unread(line, "it does not fit its header")
-                    continue
-                _event(
-                    rows, line, text,
-                    kind=cells.get("TYPE", ""), reason=cells["REASON"], obj=cells["OBJECT"],
-                    message=cells.get("MESSAGE", ""),
-                    about={"last_seen": cells.get("LAST SEEN", ""), "namespace": cells.get("NAMESPACE", "")},
-                )  # fmt: skip
+    for line, text in text_lines(member):
+        if _HEADER.match(text):
+            starts = {found.group().strip(): found.start() for found in _NAMES.finditer(text)}
+        elif starts and text.strip():
+            cells = _cells(text, starts)
+            if not cells.get("REASON") or not cells.get("OBJECT"):
+                out.unread(line, "it does not fit its header")
+                continue
+            _event(
+                rows, line, text,
+                kind=cells.get("TYPE", ""), reason=cells["REASON"], obj=cells["OBJECT"],
+                message=cells.get("MESSAGE", ""),
+                about={"last_seen": cells.get("LAST SEEN", ""), "namespace": cells.get("NAMESPACE", "")},
+            )  # fmt: skip
 
 
 def _cells(text: str, starts: dict[str, int]) -> dict[str, str]:

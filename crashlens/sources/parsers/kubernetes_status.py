@@ -6,12 +6,11 @@ Source: core/v1 PodStatus.
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from crashlens.scan.member import Member
 from crashlens.sources.format import Format
-from crashlens.sources.record_rows import RecordRows
+from crashlens.sources.record_rows import RecordRows, text_lines
 from crashlens.sources.writer import TableWriter
 
 _KEY = re.compile(r'(?P<indent>[ -]*)"?(?P<key>[A-Za-z]\w{0,60})"?: ?(?P<value>.*?),?\s*')
@@ -61,7 +60,7 @@ def parse(member: Member, out: TableWriter) -> None:
     """Write one event per ended container, and which pod runs on which node."""
     rows = RecordRows(out)
     pod, place = _Pod(), _Place()
-    for line, text in _lines(member):
+    for line, text in text_lines(member):
         found = _KEY.fullmatch(text)
         if found is not None:
             value = found["value"].strip().strip('"').strip("'")
@@ -69,12 +68,6 @@ def parse(member: Member, out: TableWriter) -> None:
     _close_ending(rows, pod, place)
     _flush(rows, pod)
     rows.close()
-
-
-def _lines(member: Member) -> Iterator[tuple[int, str]]:
-    for block in member.blocks():
-        for line, data in enumerate(block.data.split(b"\n"), block.first_line):
-            yield line, data.removesuffix(b"\r").decode("utf-8", "replace")
 
 
 def _read(state: tuple[RecordRows, _Pod, _Place], at: tuple[int, str], key: tuple[int, str, str]) -> _Pod:

@@ -6,11 +6,10 @@ ExitCode is `code:signal`. Source: sacct manual page.
 """
 
 import re
-from collections.abc import Iterator
 
 from crashlens.scan.member import Member
 from crashlens.sources.format import Format
-from crashlens.sources.record_rows import RecordRows
+from crashlens.sources.record_rows import RecordRows, text_lines
 from crashlens.sources.writer import TableWriter
 
 HEADER_WITHIN = 5  # lines of a pasted prompt that may stand before the header
@@ -44,7 +43,7 @@ def parse(member: Member, out: TableWriter) -> None:
     rows = RecordRows(out)
     names: list[str] = []
     spans: list[tuple[int, int | None]] = []
-    for line, text in _lines(member):
+    for line, text in text_lines(member):
         if _is_header(text):
             names = [name.split("%")[0] for name in (text.split("|") if "|" in text else text.split())]
             spans = []
@@ -53,12 +52,6 @@ def parse(member: Member, out: TableWriter) -> None:
         elif names and text.strip():
             _row(rows, out, line, text, dict(zip(names, _cells(text, spans), strict=False)))
     rows.close()
-
-
-def _lines(member: Member) -> Iterator[tuple[int, str]]:
-    for block in member.blocks():
-        for line, data in enumerate(block.data.split(b"\n"), block.first_line):
-            yield line, data.removesuffix(b"\r").decode("utf-8", "replace")
 
 
 def _is_header(text: str) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from crashlens.scan.member import Member
 from crashlens.sources.format import Format
-from crashlens.sources.record_rows import RecordRows
+from crashlens.sources.record_rows import RecordRows, text_lines
 from crashlens.sources.writer import TableWriter
 
 _START = re.compile(r"(?P<kind>JobId|NodeName)=(?P<name>[\w.-]{1,80})(?: |$)")
@@ -55,17 +55,15 @@ def parse(member: Member, out: TableWriter) -> None:
 
 def _blocks(member: Member) -> Iterator[_Block]:
     block: _Block | None = None
-    for part in member.blocks():
-        for line, data in enumerate(part.data.split(b"\n"), part.first_line):
-            text = data.removesuffix(b"\r").decode("utf-8", "replace")
-            if start := _START.match(text):
-                if block is not None:
-                    yield block
-                block = _Block(start["kind"], start["name"])
+    for line, text in text_lines(member):
+        if start := _START.match(text):
             if block is not None:
-                for key, value in _pairs(text):
-                    block.words.setdefault(key, value)
-                    block.lines.setdefault(key, (line, text))
+                yield block
+            block = _Block(start["kind"], start["name"])
+        if block is not None:
+            for key, value in _pairs(text):
+                block.words.setdefault(key, value)
+                block.lines.setdefault(key, (line, text))
     if block is not None:
         yield block
 
