@@ -10,21 +10,21 @@ import json
 import os
 import re
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from importlib.resources import files
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from crashlens.catalog.user_cache import cached_bytes, keep_bytes
-from crashlens.rules.matcher import ERROR_WORDS, LONG_LINE, Candidate, LiteralMatcher, Matcher
+from crashlens.rules.matcher import ERROR_WORDS, LONG_LINE, UNPRINTED, Candidate, LiteralMatcher, Matcher
 from crashlens.rules.widen import Wide, widened
 
 ENGINE = "CRASHLENS_ENGINE"  # environment variable; `reference` searches without hyperscan
 LITERAL_LINE = LONG_LINE // 2  # scan/ may put more in front of a line before it measures it
 FEW_BYTES = 128 * 1024  # of a source that is shorter, plain search ends before hyperscan is ready
 _ERROR = -1  # stands for an error word where the number of an item stands
+_MARK = 2**31 - 1  # the number of what terminals do not show
 
 
 def fast_engine() -> str | None:
@@ -49,7 +49,6 @@ class AutoMatcher:
         self._literals, self._patterns = literals, patterns
         self._current: Matcher = LiteralMatcher(literals)
         self._left = few_bytes
-        self._lock = threading.Lock()
 
     @property
     def engine(self) -> str:
@@ -58,39 +57,18 @@ class AutoMatcher:
 
     def candidates(self, block: bytes) -> Iterator[Candidate]:
         """See `Matcher.candidates`."""
-        if self._left <= 0:
-            return self._current.candidates(block)
-        with self._lock:
-            if self._left > 0:
-                self._left -= len(block)
-                if self._left <= 0 and fast_engine() is not None:
-                    self._current = HyperscanMatcher(self._literals, self._patterns)
-            return self._current.candidates(block)
+        return self._matcher(block).candidates(block)
 
+    def clean_candidates(self, block: bytes) -> list[Candidate] | None:
+        """See `Matcher.clean_candidates`."""
+        return self._matcher(block).clean_candidates(block)
 
-class AnyOf:
-    """Whether one of a few short texts stands in a block: Python searches two bytes slower than hyperscan all rules.
-
-    Args:
-        texts: The texts.
-        few_bytes: So many bytes are searched plainly before hyperscan is loaded for it.
-    """
-
-    def __init__(self, texts: Sequence[bytes], *, few_bytes: int = FEW_BYTES) -> None:
-        self._texts = tuple(texts)
-        self._left = few_bytes
-
-    def stands_in(self, block: bytes) -> bool:
-        """Whether one of them is there. Safe in several threads."""
+    def _matcher(self, block: bytes) -> Matcher:
         if self._left > 0:
             self._left -= len(block)
-        elif self._search is not None:
-            return bool(self._search.lines(block))
-        return any(text in block for text in self._texts)
-
-    @cached_property
-    def _search(self) -> "_Search | None":
-        return None if fast_engine() is None else _Search([[_quoted(text) for text in self._texts]], [[]], words=())
+            if self._left <= 0 and fast_engine() is not None:
+                self._current = HyperscanMatcher(self._literals, self._patterns)
+        return self._current
 
 
 class HyperscanMatcher:
@@ -121,7 +99,14 @@ class HyperscanMatcher:
 
     def candidates(self, block: bytes) -> Iterator[Candidate]:
         """See `Matcher.candidates`."""
-        lines = self._search.lines(block)
+        return self._of_lines(block, self._search.lines(block))
+
+    def clean_candidates(self, block: bytes) -> list[Candidate] | None:
+        """See `Matcher.clean_candidates`."""
+        lines = self._search.clean_lines(block)
+        return None if lines is None else list(self._of_lines(block, lines))
+
+    def _of_lines(self, block: bytes, lines: dict[int, set[int]]) -> Iterator[Candidate]:
         odd = _odd_lines(block)
         if odd:
             self._decide_by_literals(block, odd, lines)
@@ -167,48 +152,57 @@ class _Asked:
 
 
 class _Search:
-    """A compiled set of expressions, one list per item, and the error words.
+    """A compiled set of expressions, one list per item, the error words, and what terminals do not show.
 
     Args:
         expressions: What to search for each item.
         instead: What to search for an item whose expressions hyperscan refuses.
-        words: The error words.
     """
 
-    def __init__(
-        self,
-        expressions: Sequence[Sequence[str]],
-        instead: Sequence[Sequence[str]],
-        *,
-        words: Sequence[bytes] = ERROR_WORDS,
-    ) -> None:
-        self._of_thread = threading.local()
-        self._words = len(words)
-        self._database = _database(expressions, instead, [_quoted(word) for word in words])
+    def __init__(self, expressions: Sequence[Sequence[str]], instead: Sequence[Sequence[str]]) -> None:
+        import hyperscan  # noqa: PLC0415 - optional, and not loaded for short sources
+
+        self._terminated = hyperscan.ScanTerminated
+        self._database = _database(expressions, instead)
+        self._scratch = hyperscan.Scratch(self._database)
 
     def lines(self, block: bytes) -> dict[int, set[int]]:
         """Start of each line that fired, with the numbers that did; `_ERROR` for an error word."""
-        import hyperscan  # noqa: PLC0415 - optional, and not loaded for short sources
-
         fired: list[tuple[int, int]] = []
 
         def note(number: int, _start: int, end: int, _flags: int, _context: object) -> None:
             fired.append((end, number))
 
-        scratch = getattr(self._of_thread, "scratch", None)
-        if scratch is None:
-            scratch = self._of_thread.scratch = hyperscan.Scratch(self._database)
-        self._database.scan(block, match_event_handler=note, scratch=scratch)
-        lines: dict[int, set[int]] = {}
-        words = self._words
-        for end, number in fired:
+        self._database.scan(block, match_event_handler=note, scratch=self._scratch)
+        return _by_line(block, fired)
+
+    def clean_lines(self, block: bytes) -> dict[int, set[int]] | None:
+        """The same; None where the block holds what terminals do not show."""
+        fired: list[tuple[int, int]] = []
+
+        def note(number: int, _start: int, end: int, _flags: int, _context: object) -> bool:
+            fired.append((end, number))
+            return number == _MARK  # and the rest is not searched
+
+        try:
+            self._database.scan(block, match_event_handler=note, scratch=self._scratch)
+        except self._terminated:
+            return None
+        return _by_line(block, fired)
+
+
+def _by_line(block: bytes, fired: list[tuple[int, int]]) -> dict[int, set[int]]:
+    lines: dict[int, set[int]] = {}
+    words = len(ERROR_WORDS)
+    for end, number in fired:
+        if number != _MARK:
             lines.setdefault(block.rfind(b"\n", 0, end) + 1, set()).add(number - words if number >= words else _ERROR)
-        return lines
+    return lines
 
 
 def _widened(patterns: Sequence[str]) -> list[Wide | None]:
     """The wider form of each pattern; to parse them all takes longer than to search 100 MB, so it is kept."""
-    how = files("crashlens.rules").joinpath("widen.py").read_bytes()
+    how = Path(__file__).with_name("widen.py").read_bytes()
     name = f"wide-{hashlib.sha256(repr((sys.version_info[:2], list(patterns))).encode() + how).hexdigest()}.json"
     kept = cached_bytes(name)
     if kept is not None:
@@ -223,10 +217,10 @@ def _quoted(literal: bytes) -> str:
     return "".join(f"\\x{byte:02x}" for byte in literal)
 
 
-def _database(expressions: Sequence[Sequence[str]], instead: Sequence[Sequence[str]], words: Sequence[str]) -> Any:
+def _database(expressions: Sequence[Sequence[str]], instead: Sequence[Sequence[str]]) -> Any:
     import hyperscan  # noqa: PLC0415
 
-    pairs = [*enumerate(words), *((n, one) for n, many in enumerate(expressions, len(words)) for one in many)]
+    pairs = _numbered(expressions)
     key = hashlib.sha256(repr((str(getattr(hyperscan, "__version__", "")), pairs)).encode()).hexdigest()
     kept = cached_bytes(f"hyperscan-{key}.db")
     if kept is not None:
@@ -240,11 +234,19 @@ def _database(expressions: Sequence[Sequence[str]], instead: Sequence[Sequence[s
     except hyperscan.HyperscanError:
         fit = [n for n, many in enumerate(expressions) if _compiles(list(enumerate(many)))]
         chosen = [expressions[n] if n in fit else instead[n] for n in range(len(expressions))]
-        pairs = [*enumerate(words), *((n, one) for n, many in enumerate(chosen, len(words)) for one in many)]
+        pairs = _numbered(chosen)
         database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
         _compile(database, pairs)
     keep_bytes(f"hyperscan-{key}.db", hyperscan.dumpb(database))
     return database
+
+
+def _numbered(expressions: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
+    return [
+        *enumerate(map(_quoted, ERROR_WORDS)),
+        *((number, one) for number, many in enumerate(expressions, len(ERROR_WORDS)) for one in many),
+        *((_MARK, _quoted(mark)) for mark in UNPRINTED),
+    ]
 
 
 def _compile(database: Any, pairs: Sequence[tuple[int, str]]) -> None:

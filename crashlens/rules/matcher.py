@@ -14,6 +14,8 @@ ERROR_WORDS = (
     b"rror", b"ERROR", b"FATAL", b"atal", b"xception", b"abort", b"Abort", b"illed", b"imed out", b"imeout", b"ailed",
     b"ailure",
 )  # fmt: skip
+# A block with one of these holds what terminals do not show, or what is left of it; it is taken out before the search.
+UNPRINTED = (b"\x00", b"\x1b", b"[0m", b"[m")
 # Of a line longer than this only the start, the end and what is near a literal are matched, so every engine decides it
 # by its literals.
 LONG_LINE = 32 * 1024
@@ -45,7 +47,11 @@ class Matcher(Protocol):
         ...
 
     def candidates(self, block: bytes) -> Iterator[Candidate]:
-        """Every line that a rule could match or that holds an error word, once, in order. Safe in several threads."""
+        """Every line that a rule could match or that holds an error word, once, in order."""
+        ...
+
+    def clean_candidates(self, block: bytes) -> list[Candidate] | None:
+        """The same, of a block as it stands in the file; None: it holds one of `UNPRINTED`."""
         ...
 
 
@@ -76,6 +82,10 @@ class LiteralMatcher:
             end = block.find(b"\n", start)
             items = tuple(sorted(lines.get(start, ())))
             yield Candidate(start, len(block) if end < 0 else end, items, start in errors)
+
+    def clean_candidates(self, block: bytes) -> list[Candidate] | None:
+        """See `Matcher.clean_candidates`."""
+        return None if any(mark in block for mark in UNPRINTED) else list(self.candidates(block))
 
 
 def _line_starts(block: bytes, literal: bytes) -> Iterator[int]:

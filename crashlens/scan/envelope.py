@@ -5,9 +5,7 @@ outer one. What no envelope explains is the message.
 """
 
 import re
-from functools import lru_cache
 
-from crashlens.rules.fast_matcher import AnyOf
 from crashlens.scan.json_lines import said_by
 from crashlens.scan.layers import LAYERS, Layer, kind
 from crashlens.scan.opening import can_open
@@ -16,8 +14,8 @@ from crashlens.scan.peeled import Peeled
 __all__ = ["Peeled", "peel", "strip_unprinted"]
 
 MOST_LAYERS = 10
-OPENING = 2  # characters that tell which layers are tried
-MOST_OPENINGS = 4096  # whose layers are remembered
+OPENING = 3  # characters that tell which layers are tried
+MOST_OPENINGS = 1024  # whose layers are remembered; further ones, which no log has, try all of their kind
 MOST_JSON = 64 * 1024  # characters of a JSON object behind other envelopes that are read
 
 # Lines that only a driver prints, whoever handed them on.
@@ -40,7 +38,6 @@ _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]{0,32}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,51
 _COLOUR = re.compile(
     rb"(?:#033|\\u001[bB]|\\x1[bB]|\\033|\^\[)\[[0-9;]{0,20}[mK]|\[(?:[0-9]{1,3}(?:;[0-9]{1,3}){0,4})?m"
 )
-_RESETS = AnyOf((b"[0m", b"[m"))
 
 
 def _buckets() -> dict[str, tuple[Layer, ...]]:
@@ -49,12 +46,17 @@ def _buckets() -> dict[str, tuple[Layer, ...]]:
 
 
 _BUCKETS = _buckets()
+_OPENINGS: dict[str, tuple[Layer, ...]] = {}
 
 
-@lru_cache(maxsize=MOST_OPENINGS)
 def _layers_at(opening: str) -> tuple[Layer, ...]:
     """The layers that may stand where a text goes on with these characters, in their order."""
-    return tuple(layer for layer in _BUCKETS.get(kind(opening[0]), ()) if can_open(layer.pattern, opening))
+    known = _OPENINGS.get(opening)
+    if known is None:
+        known = _BUCKETS.get(kind(opening[0]), ())
+        if len(_OPENINGS) < MOST_OPENINGS:
+            known = _OPENINGS[opening] = tuple(layer for layer in known if can_open(layer.pattern, opening))
+    return known
 
 
 def strip_unprinted(data: bytes) -> bytes:
@@ -63,7 +65,7 @@ def strip_unprinted(data: bytes) -> bytes:
         data = data.replace(b"\x00", b"")
     if b"\x1b" in data:
         data = _ANSI.sub(b"", data)
-    return _COLOUR.sub(b"", data) if _RESETS.stands_in(data) else data
+    return _COLOUR.sub(b"", data) if b"[0m" in data or b"[m" in data else data
 
 
 def peel(line: str) -> Peeled:

@@ -25,6 +25,8 @@ MOST_JUDGED = 50_000  # unlike messages of one source that are looked at: some s
 MOST_REMEMBERED = 4096  # messages whose judgement is kept: those that differ in digits other than zero are one
 LONGEST_REMEMBERED = 500
 _NO_ZERO = str.maketrans("123456789", "9" * 9)
+_NO_DIGIT = str.maketrans("012345678", "9" * 9)
+_ZERO = re.compile(r"(?<!\d)0+(?!\d)")
 
 
 Judgement = Literal["error_like", "harmless", "nothing"]
@@ -105,11 +107,11 @@ class HarmlessWords:
 
 
 def same_but_digits(text: str) -> str:
-    """`text` with every digit but zero as a nine: what lines that differ in their numbers only have in common.
+    """`text` with its digits as nines: what lines that differ in their numbers only have in common.
 
-    Zero stays, because `0 errors` says something else than `3 errors`.
+    A number zero stays, because `0 errors` says something else than `3 errors`; so do all zeros of such a text.
     """
-    return text.translate(_NO_ZERO)
+    return text.translate(_NO_ZERO if _ZERO.search(text) else _NO_DIGIT)
 
 
 def covers(spans: Iterable[Span], start: int, end: int) -> bool:

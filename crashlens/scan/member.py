@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
+from crashlens.rules.matcher import Candidate
 from crashlens.scan.packed import BLOCK, TooMuchMemoryError, damaged_errors, has_zstd, is_zstd, open_stream
 
 HEAD = 64 * 1024
@@ -61,16 +62,26 @@ class LineMap:
         return self._lines[first] if first == last else b"\n".join(self._lines[first : last + 1])
 
 
+class Searched(NamedTuple):
+    """What a search found in a block: its data as they were searched, the candidates, the lines before each of them."""
+
+    data: bytes
+    candidates: list[Candidate]
+    lines: list[int]
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """Whole lines: UTF-8 bytes and the number of the first line in them.
 
-    A normaliser sets `lines`: then the lines are not those of the file, and it says where they come from.
+    A normaliser sets `lines`: then the lines are not those of the file, and it says where they come from. `searched` is
+    there where the block was searched already.
     """
 
     first_line: int
     data: bytes
     lines: LineMap | None = None
+    searched: Searched | None = None
 
 
 def count_lines(data: bytes, start: int = 0, end: int | None = None) -> int:

@@ -7,21 +7,19 @@ several records: progress bars end in CR, and ranks that share a file glue lines
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import islice, pairwise
 from typing import TypeGuard
 
 from crashlens.rules.fast_matcher import AutoMatcher
-from crashlens.rules.matcher import LONG_LINE, Candidate, Matcher
+from crashlens.rules.matcher import LONG_LINE, Matcher
 from crashlens.rules.model import Record, Rule, RuleSet, StepLine
-from crashlens.scan.ahead import work_ahead
 from crashlens.scan.block_lines import BlockLines
 from crashlens.scan.envelope import Peeled, peel
 from crashlens.scan.harmless import MOST_JUDGED, HarmlessWords, Span, about, covers, handled
 from crashlens.scan.masking import mask_secrets
-from crashlens.scan.member import Block
+from crashlens.scan.member import Block, Searched
 from crashlens.scan.rejoin import Joined, rejoined
-from crashlens.scan.search_process import Searched, search, search_processes, usable_processes
+from crashlens.scan.search import search
 from crashlens.scan.templates import TemplateCounts
 
 # Of a stretch twice as long the start, the end and what is near a literal are searched.
@@ -33,7 +31,6 @@ _NO_HITS: list["Hit"] = []
 _NOT_FED: dict[str, bool] = {}
 _BEFORE_QUOTE = {"", " ", "\t", "(", "[", "{", "=", ",", ":"}
 SHOWN_ERROR_LINES = 3  # of the lines with an error word that no rule claims, so many are named
-SEARCHED_ALONE = 256  # blocks before a helper process is started, which takes as long as to search about as many
 READ_ON_FACTOR = 8  # lines of other ranks that may stand between those of one record
 MOST_RECORD_LINES = 2000  # that a record may go on for, whatever its rule says
 MOST_RECORD_CHARACTERS = 1024 * 1024
@@ -116,19 +113,18 @@ class RecordReader:
     Attributes:
         rule_set: The rules.
         matcher: The engine that finds candidate lines; None takes the fast one where it is there and worth it.
-        processes: How many processes may look for candidates, this one included.
         counts: Lines matched, and lines with an error word that no rule claimed.
+        searches: What is searched: the literals and the pattern of each rule and step line.
     """
 
     rule_set: RuleSet
     matcher: Matcher | None = None
     counts: LineCounts = field(default_factory=LineCounts)
-    processes: int = field(default_factory=usable_processes)
 
     def __post_init__(self) -> None:
         self._items: tuple[Rule | StepLine, ...] = (*self.rule_set.rules, *self.rule_set.step_lines)
-        self._searched = [item.literals for item in self._items], [searched_pattern(item) for item in self._items]
-        self._engine = self.matcher or AutoMatcher(*self._searched)
+        self.searches = [item.literals for item in self._items], [searched_pattern(item) for item in self._items]
+        self._engine = self.matcher or AutoMatcher(*self.searches)
         self._open: list[_Open] = []
         self._line_end = 0  # the last line of the file that the line being read was made of
         self._numbers: dict[int, int] = {}  # records of each line so far
@@ -140,19 +136,15 @@ class RecordReader:
 
     def read(self, blocks: Iterable[Block]) -> Iterator[Hit]:
         """Every record, in the order of the lines that end them."""
-        alone = SEARCHED_ALONE if self.matcher is None and self.processes > 1 else None
-        helpers = partial(search_processes, *self._searched, self.processes - 1)
-        for block, searched in work_ahead(blocks, self._search, alone=alone, helpers=helpers):
-            yield from self._read_block(block, *searched)
+        for block in blocks:
+            yield from self._read_block(block, block.searched or search(block.data, self._engine))
         yield from self._close_all()
 
-    def _search(self, block: Block) -> Searched:
-        return search(block.data, self._engine)
-
-    def _read_block(self, block: Block, data: bytes, candidates: list[Candidate], before: list[int]) -> Iterator[Hit]:
+    def _read_block(self, block: Block, searched: Searched) -> Iterator[Hit]:
+        data = searched.data
         lines = BlockLines(block, data)
         at, line = 0, block.first_line
-        for candidate, lines_before in zip(candidates, before, strict=True):
+        for candidate, lines_before in zip(searched.candidates, searched.lines, strict=True):
             while self._open and at < candidate.start:
                 end = data.find(b"\n", at)
                 yield from self._read_line(lines, line, data[at:end])

@@ -38,7 +38,7 @@ from make_log import PART, part_of_log, write_log  # noqa: E402
 from crashlens.rules.load import shipped_rules  # noqa: E402
 from crashlens.rules.matcher import ERROR_WORDS  # noqa: E402
 from crashlens.rules.widen import widened  # noqa: E402
-from crashlens.scan import member  # noqa: E402
+from crashlens.scan import ahead, member  # noqa: E402
 from crashlens.scan.records import RecordReader, searched_pattern  # noqa: E402
 
 SLICE_MIB, BYTES_MIB = 1, 64
@@ -54,6 +54,15 @@ class _NoDigest:
         return ""
 
 
+_NO_DIGEST_THERE = """
+from crashlens.scan import member
+class NoDigest:
+    def update(self, piece): ...
+    def hexdigest(self): return ""
+member.hashlib = type("hashlib", (), {"sha256": NoDigest})
+"""
+
+
 def records(path: Path, processes: int, *, hashed: bool = False) -> dict[str, float]:
     """Search one file here: seconds, CPU seconds, records, and by how much memory rose, in MiB.
 
@@ -61,11 +70,13 @@ def records(path: Path, processes: int, *, hashed: bool = False) -> dict[str, fl
     """
     if not hashed:
         member.hashlib = type("hashlib", (), {"sha256": _NoDigest})  # type: ignore[assignment]
+        ahead._START = ahead._START.replace("from crashlens.scan.ahead", f"{_NO_DIGEST_THERE}from crashlens.scan.ahead")
     rules = shipped_rules()
     before_kib = _peak_kib()
     begun, used = time.perf_counter(), _cpu_s()
-    reader = RecordReader(rules, processes=processes)
-    found = sum(1 for _ in reader.read(member.Member(path.name, path).blocks()))
+    reader = RecordReader(rules)
+    blocks = ahead.blocks_ahead(member.Member(path.name, path), reader.searches, processes=processes)
+    found = sum(1 for _ in reader.read(blocks))
     return {
         "s": time.perf_counter() - begun,
         "cpu_s": _cpu_s() - used,

@@ -1,129 +1,164 @@
-from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+import gzip
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from crashlens.scan.ahead import MOST_WAITING, work_ahead
+from crashlens.rules.load import shipped_rules
+from crashlens.scan import ahead
+from crashlens.scan.ahead import PROCESSES, blocks_ahead, usable_processes
+from crashlens.scan.member import Block, Member
+from crashlens.scan.records import RecordReader
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="helper processes need Linux")
+
+XID = b"[12.345678] NVRM: Xid (PCI:0000:65:00): 79, pid=1234, name=python, GPU has fallen off the bus.\n"
+SEARCHES = RecordReader(shipped_rules()).searches
+ODD = b"\x1b[31mred\x1b[0m\n" + b"caf\xe9 rror\n" + b"\x00\x00zeros\r\n" + b"x" * 1_500_000 + b"\n"
 
 
-def square(number: int) -> int:
-    return number * number
+@pytest.fixture
+def long_log(tmp_path: Path) -> Path:
+    """A log that is long enough, with a record every 40,000 lines and a last line without LF."""
+    file = tmp_path / "job.log"
+    calm = b"".join(b"step %d of the run went well and nothing is to be said\n" % n for n in range(40_000))
+    with file.open("wb") as out:
+        while out.tell() < ahead.LEAST_PLAIN + 10_000_000:
+            out.write(calm + XID)
+        out.write(ODD + calm)
+        out.write(b"the end: error")
+    return file
 
 
-class Fake:
-    """A helper that squares: it takes so many blocks at a time, gets ready late, is slow, and may be lost."""
-
-    def __init__(self, room: int = 3, ready_after: int = 0, done_after: int = 0, lost_after: int = 10**9) -> None:
-        self.room, self.ready_after, self.done_after, self.left = room, ready_after, done_after, lost_after
-        self.taken: deque[int] = deque()
-        self.took: list[int] = []
-        self.asked = 0
-        self.ended = False
-
-    def takes(self, block: int) -> bool:
-        self.ready_after -= 1
-        if self.ready_after >= 0 or len(self.taken) >= self.room or self.left <= 0:
-            return False
-        self.taken.append(block)
-        self.took.append(block)
-        return True
-
-    def has_done(self) -> bool:
-        self.asked += 1
-        return self.left <= 0 or self.asked > self.done_after
-
-    def result(self) -> int | None:
-        self.asked = 0
-        block = self.taken.popleft()
-        self.left -= 1
-        return None if self.left < 0 else square(block)
+def read(blocks: Iterator[Block]) -> tuple[list[tuple[str, int, str]], tuple[int, int, list[int]]]:
+    reader = RecordReader(shipped_rules())
+    hits = [(hit.rule.id, hit.line, hit.text) for hit in reader.read(blocks)]
+    return hits, (reader.counts.matched, reader.counts.error_like, reader.counts.error_lines)
 
 
-def started(*helpers: Fake) -> "Starter":
-    return Starter(helpers)
+def state(member: Member) -> tuple[object, ...]:
+    return member.lines, member.sha256, member.notices, member.complete, member.packing
 
 
-class Starter:
-    def __init__(self, helpers: Sequence[Fake]) -> None:
-        self.helpers, self.times = helpers, 0
-
-    def __call__(self) -> AbstractContextManager[Sequence[Fake]]:
-        return self._running()
-
-    @contextmanager
-    def _running(self) -> Iterator[Sequence[Fake]]:
-        self.times += 1
-        try:
-            yield self.helpers
-        finally:
-            for helper in self.helpers:
-                helper.ended = True
-
-
-@pytest.mark.parametrize("count", [0, 1, 4, 5, 6, 200])
-@pytest.mark.parametrize(
-    "helpers",
-    [
-        (),
-        (Fake(),),
-        (Fake(room=1), Fake(room=5)),
-        (Fake(ready_after=30),),
-        (Fake(done_after=7),),
-        (Fake(done_after=10**6),),  # so slow that each result is waited for
-        (Fake(lost_after=9), Fake(done_after=3)),
-        (Fake(lost_after=0),),
-    ],
-)
-def test_every_block_comes_once_in_order_with_its_result(count: int, helpers: tuple[Fake, ...]) -> None:
-    helpers = tuple(Fake(one.room, one.ready_after, one.done_after, one.left) for one in helpers)
-    got = list(work_ahead(range(count), square, alone=4, helpers=started(*helpers)))
-    assert got == [(n, n * n) for n in range(count)]
+@pytest.mark.parametrize("packing", ["", "gzip"])
+@pytest.mark.parametrize("searches", [SEARCHES, None], ids=["searched there", "searched here"])
+def test_two_processes_give_what_one_gives(
+    long_log: Path,
+    packing: str,
+    searches: ahead.Searches | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ahead, "LEAST_PACKED", 100_000)
+    file = long_log
+    if packing:
+        file = long_log.with_suffix(".log.gz")
+        file.write_bytes(gzip.compress(long_log.read_bytes(), 1))
+    alone, helped = Member("job.log", file), Member("job.log", file)
+    expected = read(blocks_ahead(alone, searches, processes=1))
+    blocks = list(blocks_ahead(helped, searches, processes=2))
+    assert any(block.searched for block in blocks) == (searches is not None)
+    assert read(iter(blocks)) == expected
+    assert state(helped) == state(alone)
+    assert helped.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert expected[0][0][:2] == ("kernel.xid", 40_001)
+    assert helped.packing == packing
+    assert len(helped.notices) == 1  # of the line that is too long
 
 
-def test_a_short_source_starts_no_helper_and_without_a_number_none_does() -> None:
-    start = started(Fake())
-    list(work_ahead(range(4), square, alone=4, helpers=start))
-    list(work_ahead(range(400), square, alone=None, helpers=start))
-    assert start.times == 0
+def killed_after(count: int, monkeypatch: pytest.MonkeyPatch) -> Callable[[Iterator[Block]], Iterator[Block]]:
+    """Kill the helper when so many blocks came."""
+    started: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+    monkeypatch.setattr(
+        subprocess, "Popen", lambda *args, **named: started.append(popen(*args, **named)) or started[-1]
+    )
+
+    def passed_on(blocks: Iterator[Block]) -> Iterator[Block]:
+        for number, block in enumerate(blocks):
+            if number == count:
+                os.kill(started[0].pid, signal.SIGKILL)
+                started[0].wait()
+            yield block
+
+    return passed_on
 
 
-def test_a_quick_helper_gets_nearly_all_blocks_and_a_slow_one_few() -> None:
-    quick, slow = Fake(), Fake(done_after=9)
-    for helper in (quick, slow):
-        list(work_ahead(range(300), square, alone=0, helpers=started(helper)))
-    assert len(quick.took) > 250
-    assert 25 < len(slow.took) < 150
+@pytest.mark.parametrize("count", [3, ahead.ALONE + 2, ahead.ALONE + 90])
+def test_a_helper_that_dies_costs_nothing(long_log: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone, helped = Member("job.log", long_log), Member("job.log", long_log)
+    expected = read(alone.blocks())
+    killed = killed_after(count, monkeypatch)
+    assert read(killed(blocks_ahead(helped, SEARCHES, processes=2))) == expected
+    assert state(helped) == state(alone)
 
 
-def test_a_fault_of_the_source_comes_behind_the_blocks_before_it() -> None:
-    def blocks() -> Iterator[int]:
-        yield from range(11)
-        raise OSError("gone")
+def test_where_the_system_gives_no_process_the_file_is_read_here(
+    long_log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_args: object, **_named: object) -> None:
+        raise OSError("no process")
 
-    got: list[int] = []
-    with pytest.raises(OSError, match="gone"):
-        got.extend(block for block, _ in work_ahead(blocks(), square, alone=4, helpers=started(Fake())))
-    assert got == list(range(11))
-
-
-def test_no_more_blocks_are_read_than_may_wait() -> None:
-    read = 0
-
-    def blocks() -> Iterator[int]:
-        nonlocal read
-        for number in range(300):
-            read = number + 1
-            yield number
-
-    for number, _ in work_ahead(blocks(), square, alone=4, helpers=started(Fake(done_after=10**6))):
-        assert read - number <= MOST_WAITING + 1
+    monkeypatch.setattr(subprocess, "Popen", refused)
+    member = Member("job.log", long_log)
+    assert sum(len(block.data) for block in blocks_ahead(member, SEARCHES, processes=2)) > ahead.LEAST_PLAIN
+    assert member.sha256
 
 
-def test_a_reader_that_stops_early_ends_the_helpers() -> None:
-    helper = Fake()
-    ahead = work_ahead(range(100), square, alone=4, helpers=started(helper))
-    for _ in range(20):
-        next(ahead)
-    ahead.close()  # type: ignore[attr-defined]
-    assert helper.ended
+def test_a_reader_that_stops_early_ends_the_helper(long_log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+    monkeypatch.setattr(
+        subprocess, "Popen", lambda *args, **named: started.append(popen(*args, **named)) or started[-1]
+    )
+    blocks = blocks_ahead(Member("job.log", long_log), SEARCHES, processes=2)
+    for _ in range(ahead.ALONE + 20):
+        next(blocks)
+    blocks.close()  # type: ignore[attr-defined]
+    assert [process.poll() is not None for process in started] == [True]
+
+
+def test_a_short_file_and_what_is_no_file_start_no_helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_args: object, **_named: object) -> None:
+        raise AssertionError("a helper was started")
+
+    monkeypatch.setattr(subprocess, "Popen", refused)
+    file = tmp_path / "short.log"
+    file.write_bytes(XID * 1000)
+    assert len(read(blocks_ahead(Member("short.log", file), SEARCHES, processes=2))[0]) == 1000
+    with pytest.raises(FileNotFoundError):
+        next(blocks_ahead(Member("gone.log", tmp_path / "gone.log"), SEARCHES, processes=2))
+
+
+def test_no_module_is_taken_from_the_working_folder(long_log: Path, tmp_path: Path) -> None:
+    hostile = tmp_path / "evidence"
+    hostile.mkdir()
+    for name in ("json", "types", "re", "hyperscan", "crashlens", "numpy"):
+        (hostile / f"{name}.py").write_text("import os\nos.write(2, b'taken')\nos._exit(9)\n", "utf-8")
+    root = Path(ahead.__file__).parents[2]
+    code = (
+        "import sys, os\n"
+        f"sys.path.insert(0, {str(root)!r})\n"
+        "from pathlib import Path\n"
+        "from crashlens.scan.ahead import blocks_ahead\n"
+        "from crashlens.scan.member import Member\n"
+        f"os.chdir({str(hostile)!r})\n"
+        "sys.path.insert(0, '')\n"
+        f"member = Member('job.log', Path({str(long_log)!r}))\n"
+        "print(any(block.searched for block in blocks_ahead(member, ([['went well']], ['went well']), processes=2)))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=root)
+    assert (ran.stdout.strip(), ran.stderr) == ("True", "")
+
+
+def test_the_number_of_processes_can_be_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PROCESSES, "1")
+    assert usable_processes() == 1
+    monkeypatch.setenv(PROCESSES, "64")
+    assert usable_processes() == 2
+    monkeypatch.setenv(PROCESSES, "many")
+    assert 1 <= usable_processes() <= 2

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crashlens.rules.fast_matcher import ENGINE, AnyOf, AutoMatcher, HyperscanMatcher, _Search, fast_engine
+from crashlens.rules.fast_matcher import ENGINE, AutoMatcher, HyperscanMatcher, _Search, fast_engine
 from crashlens.rules.load import shipped_rules
-from crashlens.rules.matcher import ERROR_WORDS, LONG_LINE, LiteralMatcher, Matcher
+from crashlens.rules.matcher import ERROR_WORDS, LONG_LINE, UNPRINTED, LiteralMatcher, Matcher
 from crashlens.scan.member import Block, Member
 from crashlens.scan.normalise import normalised
 from crashlens.scan.records import RecordReader, searched_pattern
@@ -31,10 +31,8 @@ def fast() -> HyperscanMatcher:
     return HyperscanMatcher(LITERALS, PATTERNS)
 
 
-def records(
-    engine: Matcher | None, blocks: Iterable[Block], processes: int = 1
-) -> tuple[list[object], tuple[object, ...]]:
-    reader = RecordReader(RULES, engine, processes=processes)
+def records(engine: Matcher, blocks: Iterable[Block]) -> tuple[list[object], tuple[object, ...]]:
+    reader = RecordReader(RULES, engine)
     hits = [
         (hit.rule.id, hit.line, hit.line_end, hit.n, hit.text, sorted(hit.groups.items()), hit.peeled)
         for hit in reader.read(blocks)
@@ -111,16 +109,12 @@ def odd_file(kind: str) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["crlf", "nul", "no UTF-8", "colours", "long lines", "progress bars", "no last LF"])
-def test_odd_files_give_the_same_records_in_one_process_and_in_two(
-    tmp_path: Path, fast: HyperscanMatcher, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("crashlens.scan.records.SEARCHED_ALONE", 1)
+def test_odd_files_give_the_same_records(tmp_path: Path, fast: HyperscanMatcher, kind: str) -> None:
     file = tmp_path / "odd.log"
     file.write_bytes(odd_file(kind))
     expected = records(REFERENCE, Member("odd.log", file).blocks())
     assert expected[0]
     assert records(fast, Member("odd.log", file).blocks()) == expected
-    assert records(None, blocks_of(file.read_bytes(), 4096), processes=2) == expected
 
 
 def test_every_log_of_the_reference_data_gives_the_same_records(shared: Path, fast: HyperscanMatcher) -> None:
@@ -177,8 +171,11 @@ def test_an_expression_that_the_engine_refuses_gives_way_to_the_literals() -> No
     assert search.lines(b"ab\nthe marker\nother\nit failed\n") == {3: {0}, 14: {1}, 20: {-1}}
 
 
-@pytest.mark.parametrize("few_bytes", [0, 10**6])
-def test_a_short_text_is_found_whatever_searches(few_bytes: int) -> None:
-    marks = AnyOf((b"[0m", b"[m"), few_bytes=few_bytes)
-    found = [marks.stands_in(block) for block in (b"", b"a[0m", b"[0 m[1m", b"\n[m\n", b"[", b"[[0m")]
-    assert found == [False, True, False, True, False, True]
+@pytest.mark.parametrize("mark", UNPRINTED)
+def test_a_block_with_what_terminals_do_not_show_is_not_clean(fast: HyperscanMatcher, mark: bytes) -> None:
+    line = b"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0\n"
+    for engine in (REFERENCE, fast):
+        assert engine.clean_candidates(line + b"x" + mark + b"\n" + line) is None
+        found = engine.clean_candidates(line + b"[0 m[1m\n" + line)
+        assert found is not None
+        assert [one.start for one in found] == [0, len(line) + 8]

@@ -10,6 +10,7 @@ from typing import cast
 import polars as pl
 
 from crashlens.rules.model import Rule
+from crashlens.scan.ahead import blocks_ahead
 from crashlens.scan.envelope import peel, strip_unprinted
 from crashlens.scan.member import Member
 from crashlens.scan.normalise import normalised, wrapping_of
@@ -66,7 +67,8 @@ def parse(member: Member, out: TableWriter) -> None:
     kept: dict[str, int] = {}
     dropped: dict[str, int] = {}
     rows: dict[str, list[dict[str, object]]] = {"events": [], "steps": [], "metrics": [], "stamps": builder.stamps}
-    blocks = normalised(member.blocks(), member.head(), out.notice)
+    head = member.head()
+    blocks = normalised(blocks_ahead(member, None if wrapping_of(head) else reader.searches), head, out.notice)
     for hit in _counted(_measured(reader.read(blocks), builder, rows["metrics"]), kept, dropped):
         if isinstance(hit.rule, Rule):
             row = builder.event(hit)
