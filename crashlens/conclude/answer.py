@@ -24,6 +24,7 @@ from crashlens.conclude.runtime import conclude_runtime
 from crashlens.conclude.scene import Scene, build_scene
 from crashlens.conclude.scheduler import conclude_scheduler
 from crashlens.conclude.serving import conclude_serving
+from crashlens.conclude.session_start import conclude_session_start
 from crashlens.conclude.waiting_gpus import conclude_waiting_gpus
 from crashlens.conclude.wording import clock_text, compose, listed, say
 from crashlens.findings import MOST_FINDINGS, Finding, Place
@@ -38,7 +39,10 @@ _FAMILIES = (
     "thermal", "power", "clocks", "input", "runtime", "container", "serving", "scheduler", "telemetry",
     "none", "unknown",
 )  # fmt: skip
-_LATER = {"gpu_hardware.row_remap_pending": 8.5, "gpu_hardware.reset_required": 8.6, "application.gpu_exception": 5.5}
+_LATER = {
+    "gpu_hardware.row_remap_pending": 8.5, "gpu_hardware.reset_required": 8.6, "application.gpu_exception": 5.5,
+    "runtime.slow_session_start": 15.5,
+}  # fmt: skip
 _ENDED = "communication."
 MOST_PLACES = 5  # lines with an error word that are named one by one
 
@@ -61,6 +65,7 @@ def conclude(tables: Tables, rule_set: RuleSet, *, uncut: Tables, lang: str) -> 
         *conclude_runtime(scene),
         *conclude_container(scene),
         *conclude_serving(scene),
+        *conclude_session_start(scene),
     ]
     taken = {r.place for case in cases for r in case.records} | {e.place for f in around for e in f.evidence}
     application = [

@@ -274,17 +274,22 @@ TWICE_TOLD = [
     "process.native_crash",
     "runtime.attention_backend",
     "runtime.conv_algorithm",
+    "runtime.cpu_fallback",
     "runtime.cuda_library_mismatch",
     "runtime.driver_library_mismatch",
     "runtime.forward_compat_unsupported",
     "runtime.gpu_arch_not_in_build",
     "runtime.package_conflict",
+    "runtime.partial_cpu_placement",
+    "runtime.slow_session_start",
     "runtime.tensorrt_device_mismatch",
     "runtime.tensorrt_version_mismatch",
     "scheduler.insufficient_gpu",
     "scheduler.preemption_or_requeue",
     "scheduler.time_limit",
     "serving.kv_cache_pressure",
+    "serving.prefill_starvation",
+    "serving.request_queueing",
 ]
 
 
