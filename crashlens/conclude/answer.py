@@ -9,6 +9,7 @@ from crashlens.analysis.records import order_of
 from crashlens.catalog.phrases import in_language
 from crashlens.catalog.record_causes import VERDICTS
 from crashlens.conclude.application import conclude_application
+from crashlens.conclude.benchmark import conclude_benchmark
 from crashlens.conclude.clocks_power import conclude_clocks_power
 from crashlens.conclude.collective import conclude_hang
 from crashlens.conclude.container import conclude_container
@@ -17,6 +18,7 @@ from crashlens.conclude.gpu_records import GpuCase, conclude_gpu_case, find_gpu_
 from crashlens.conclude.hang_causes import attach, causal_relation
 from crashlens.conclude.hangs import Hang, concerns, find_hangs
 from crashlens.conclude.host_records import conclude_bus, quiet_notes
+from crashlens.conclude.image import conclude_image
 from crashlens.conclude.own_rules import conclude_own_rules
 from crashlens.conclude.ports import conclude_ports
 from crashlens.conclude.process_end import KERNEL_KILLS
@@ -66,6 +68,8 @@ def conclude(tables: Tables, rule_set: RuleSet, *, uncut: Tables, lang: str) -> 
         *conclude_container(scene),
         *conclude_serving(scene),
         *conclude_session_start(scene),
+        *conclude_benchmark(scene),
+        *conclude_image(scene),
     ]
     taken = {r.place for case in cases for r in case.records} | {e.place for f in around for e in f.evidence}
     application = [
