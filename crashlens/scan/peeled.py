@@ -22,7 +22,7 @@ _RANK = re.compile(r"\d{1,6}")
 _HOST = re.compile(r"[\w.:-]{1,100}")
 
 
-@dataclass
+@dataclass(slots=True)
 class Peeled:
     """What the envelopes of one line said.
 

@@ -48,30 +48,32 @@ def wall_stamp(layer: str, parts: re.Match[str]) -> Stamp | None:
     `yy` may stand for a year of this century with two digits.
     """
     found = parts.groupdict()
-    second = found.get("second")
-    fraction = found.get("fraction") or ""
-    month = found["month"]
+    second, fraction, offset = found.get("second"), found.get("fraction") or "", found.get("offset")
     year = f"20{found['yy']}" if found.get("yy") else found.get("year")
     try:
-        moment = datetime(
-            int(year or NO_YEAR),
-            int(month) if month.isdecimal() else month_number(month),
-            int(found["day"]),
-            int(found["hour"]),
-            int(found["minute"]),
-            int(second or 0),
-            int(fraction[:6].ljust(6, "0") or 0),
-            tzinfo=UTC,
-        )
-        offset = found.get("offset")
-        placed = moment.replace(tzinfo=_offset(offset)) if offset else moment
+        clock_us = _midnight_us(int(year or NO_YEAR), found["month"], int(found["day"]))
+        clock_us += _time_us(int(found["hour"]), int(found["minute"]), int(second or 0))
+        clock_us += int(fraction[:6].ljust(6, "0") or 0) - (_offset_us(offset) if offset else 0)
     except (ValueError, KeyError):
-        return None
-    if moment.year not in YEARS:
         return None
     resolution_us = 60_000_000 if second is None else max(1, 10 ** (6 - min(6, len(fraction))))
     kind: StampKind = "utc" if offset else "local" if year else "local_no_year"
-    return Stamp(layer, kind, to_us(placed), resolution_us)
+    return Stamp(layer, kind, clock_us, resolution_us)
+
+
+@lru_cache(maxsize=1024)
+def _midnight_us(year: int, month: str, day: int) -> int:
+    """When a day begins. ValueError, KeyError: there is no such day, or no clock should show it."""
+    if year not in YEARS:
+        raise ValueError(year)
+    return to_us(datetime(year, int(month) if month.isdecimal() else month_number(month), day, tzinfo=UTC))
+
+
+def _time_us(hour: int, minute: int, second: int) -> int:
+    """Microseconds since midnight. ValueError: there is no such time."""
+    if not (0 <= hour < 24 and 0 <= minute < 60 and 0 <= second < 60):
+        raise ValueError(hour, minute, second)
+    return ((hour * 60 + minute) * 60 + second) * 1_000_000
 
 
 @lru_cache(maxsize=1)
@@ -101,9 +103,12 @@ def uptime_stamp(layer: str, seconds: str, fraction: str, part: str = "") -> Sta
     return Stamp(layer, "monotonic", clock_us, max(1, 10 ** (6 - len(digits))), part)
 
 
-def _offset(text: str) -> timezone:
+@lru_cache(maxsize=256)
+def _offset_us(text: str) -> int:
+    """How far a zone is ahead of UTC. ValueError: a day or more."""
     if text in {"Z", "z", "UTC", "GMT"}:
-        return UTC
+        return 0
     digits = text[1:].replace(":", "").ljust(4, "0")
     minutes = int(digits[:2]) * 60 + int(digits[2:4])
-    return timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))
+    ahead = timezone(timedelta(minutes=-minutes if text[0] == "-" else minutes))  # it refuses what is none
+    return ahead.utcoffset(None) // timedelta(microseconds=1)

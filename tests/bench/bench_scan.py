@@ -8,9 +8,11 @@ to its records, start of the interpreter, imports and SHA-256 left out, compilin
 whole process. Rounds go through all methods in turn, so that a busy minute meets all of them; the table holds medians,
 and ratios of medians of this one run. CPU seconds stand beside the clock because the clock measures the others too.
 
-ripgrep is run in two ways. With the same patterns it needs its limits raised, seconds to compile them and far longer to
-search, so that it gets a slice of `SLICE_MIB`; its time on an empty file is taken off. With the literals of the rules
-alone (`-F`) it finds more lines than match and decides on none of them: a lower bound of what any user could do.
+ripgrep is run in four ways. With the patterns as they are written it needs its limits raised, seconds to compile them and
+far longer to search, so that it gets a slice of `SLICE_MIB`; with their byte forms (the wider patterns that crashlens
+searches, rules/widen.py; `--no-unicode`) a slice of `BYTES_MIB`. Of both, its time on an empty file is taken off. Over the
+whole log it gets the stretches that crashlens hands to hyperscan, chosen to be quick, and the literals of the rules alone
+(`-F`), which find more lines than match: lower bounds of what any user could do. None of them makes records.
 """
 
 import json
@@ -35,10 +37,11 @@ from make_log import PART, part_of_log, write_log  # noqa: E402
 
 from crashlens.rules.load import shipped_rules  # noqa: E402
 from crashlens.rules.matcher import ERROR_WORDS  # noqa: E402
+from crashlens.rules.widen import widened  # noqa: E402
 from crashlens.scan import member  # noqa: E402
-from crashlens.scan.records import RecordReader  # noqa: E402
+from crashlens.scan.records import RecordReader, searched_pattern  # noqa: E402
 
-SLICE_MIB = 1
+SLICE_MIB, BYTES_MIB = 1, 64
 SLICE_S = 240  # the slice is given up then
 HITS, STEPS = 0.001, 0.1  # shares of lines
 NOT_IN_RIPGREP = re.compile(r"\(\?(?:[=!>]|<[=!]|P=)")
@@ -51,22 +54,31 @@ class _NoDigest:
         return ""
 
 
-def records(path: Path, threads: int, *, hashed: bool = False) -> dict[str, float]:
-    """Search one file here: seconds, CPU seconds, records, and how much the peak of memory rose, in MiB."""
+def records(path: Path, processes: int, *, hashed: bool = False) -> dict[str, float]:
+    """Search one file here: seconds, CPU seconds, records, and by how much memory rose, in MiB.
+
+    The last is the rise of the peak of this process and all that a helper process had.
+    """
     if not hashed:
         member.hashlib = type("hashlib", (), {"sha256": _NoDigest})  # type: ignore[assignment]
     rules = shipped_rules()
     before_kib = _peak_kib()
-    begun, used = time.perf_counter(), time.process_time()
-    reader = RecordReader(rules, threads=threads)
+    begun, used = time.perf_counter(), _cpu_s()
+    reader = RecordReader(rules, processes=processes)
     found = sum(1 for _ in reader.read(member.Member(path.name, path).blocks()))
     return {
         "s": time.perf_counter() - begun,
-        "cpu_s": time.process_time() - used,
+        "cpu_s": _cpu_s() - used,
         "found": found,
         "lines": reader.counts.matched + reader.counts.error_like,
-        "mib": (_peak_kib() - before_kib) / 1024,
+        "mib": (_peak_kib() - before_kib + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) / 1024,
     }
+
+
+def _cpu_s() -> float:
+    """CPU seconds of this process and of the helpers that ended."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
 
 
 def _peak_kib() -> int:
@@ -74,10 +86,10 @@ def _peak_kib() -> int:
     return int(re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text(encoding="ascii"))[1])  # type: ignore[index]
 
 
-def in_process(path: Path, threads: int) -> dict[str, float]:
+def in_process(path: Path, processes: int) -> dict[str, float]:
     """`records` in a process of its own."""
     ran = subprocess.run(
-        [sys.executable, __file__, "--records", str(path), str(threads)], check=True, capture_output=True, text=True
+        [sys.executable, __file__, "--records", str(path), str(processes)], check=True, capture_output=True, text=True
     )
     return json.loads(ran.stdout)
 
@@ -97,21 +109,32 @@ def ripgrep(path: Path, *options: str) -> dict[str, float]:
 
 
 def same_patterns(folder: Path, plain: Path) -> None:
-    """Print how fast ripgrep searches a slice with the same patterns, and crashlens the whole."""
-    patterns, replaced = ripgrep_patterns(folder)
-    options = ("--regex-size-limit=8G", "--dfa-size-limit=1G", "-f", str(patterns))
-    size = SLICE_MIB * 1024**2
-    part, empty = folder / "slice.log", folder / "empty.log"
-    part.write_bytes(_first(plain, size))
-    empty.write_bytes(b"")
-    print(f"ripgrep with the same patterns ({replaced} rules by their literals), {SLICE_MIB} MiB: ", end="", flush=True)
-    try:
-        compiled, searched = ripgrep(empty, *options), ripgrep(part, *options)
-    except subprocess.TimeoutExpired:
-        print(f"not done after {SLICE_S} s, less than {size / SLICE_S / 1e6:.3f} MB/s")
-        return
-    cpu_s = max(1e-3, searched["cpu_s"] - compiled["cpu_s"])
-    print(f"compiled in {compiled['cpu_s']:.1f} CPU s, then {cpu_s:.1f} CPU s, {size / cpu_s / 1e6:.3f} MB per CPU s")
+    """Print how fast ripgrep searches slices with the same patterns, as written and as bytes."""
+    written, replaced = ripgrep_patterns(folder)
+    whole, _ = byte_patterns(folder)
+    limits = ("--regex-size-limit=8G", "--dfa-size-limit=1G")
+    for name, mebibytes, options in (
+        (f"as written ({replaced} rules by their literals)", SLICE_MIB, (*limits, "-f", str(written))),
+        ("in bytes", BYTES_MIB, (*limits, "--no-unicode", "-f", str(whole))),
+    ):
+        part, empty = folder / "slice.log", folder / "empty.log"
+        part.write_bytes(_first(plain, mebibytes * 1024**2))
+        empty.write_bytes(b"")
+        print(f"ripgrep with the same patterns {name}, {mebibytes} MiB: ", end="", flush=True)
+        try:
+            compiled, searched = ripgrep(empty, *options), ripgrep(part, *options)
+        except subprocess.TimeoutExpired:
+            print(f"not done after {SLICE_S} s, less than {mebibytes * 1024**2 / SLICE_S / 1e6:.3f} MB/s")
+            continue
+        cpu_s, size = max(1e-3, searched["cpu_s"] - compiled["cpu_s"]), part.stat().st_size
+        print(
+            f"compiled in {compiled['cpu_s']:.1f} CPU s, then {cpu_s:.1f} CPU s, {size / cpu_s / 1e6:.3f} MB per CPU s, "
+            f"{searched['lines']:,} lines"
+        )
+        ours = in_process(part, 1)
+        print(
+            f"crashlens on the same, 1 process: {size / ours['cpu_s'] / 1e6:,.0f} MB per CPU s, {ours['lines']:,.0f} lines"
+        )
 
 
 def _first(path: Path, size: int) -> bytes:
@@ -149,6 +172,29 @@ def ripgrep_patterns(folder: Path) -> tuple[Path, int]:
     return file, replaced
 
 
+def byte_patterns(folder: Path) -> tuple[Path, Path]:
+    """Files with the byte form of every pattern, and with the stretches of them that are searched.
+
+    Where crashlens searches the literals of a rule instead of its pattern, they stand in both.
+    """
+    rules = shipped_rules()
+    whole = [_escaped(word.decode()) for word in ERROR_WORDS]
+    stretches = list(whole)
+    for item in (*rules.rules, *rules.step_lines):
+        wide = widened(item.pattern.pattern) if searched_pattern(item) else None
+        if wide is None or not wide.searched:
+            literals = ["".join(f"\\x{byte:02x}" for byte in literal.encode()) for literal in item.literals]
+            whole += literals
+            stretches += literals
+        else:
+            whole.append(wide.whole)
+            stretches += wide.searched
+    files = folder / "whole.txt", folder / "stretches.txt"
+    for file, lines in zip(files, (whole, stretches), strict=True):
+        file.write_text("\n".join(lines) + "\n", encoding="ascii")
+    return files
+
+
 def _escaped(literal: str) -> str:
     return re.escape(literal).replace(r"\ ", " ")  # ripgrep knows no escaped space
 
@@ -169,22 +215,26 @@ def compare(mebibytes: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         words = ("-F", "-f", str(literals_file(folder)))
+        stretches = ("--no-unicode", "-f", str(byte_patterns(folder)[1]))
         plain, dense = folder / "job.log", folder / "steps.log"
         write_log(plain, mebibytes * 1024**2, hits=HITS, steps=0)
         write_log(dense, min(mebibytes, 128) * 1024**2, hits=HITS, steps=STEPS)
         gz, zst = packed(plain, "gzip", "-k", "-6"), folder / "job.log.zst"
         subprocess.run(["zstd", "-q", "-3", str(plain), "-o", str(zst)], check=True)
         methods = {
-            "plain, crashlens, 1 thread": lambda: in_process(plain, 1),
+            "plain, crashlens, 1 process": lambda: in_process(plain, 1),
             "plain, ripgrep -F": lambda: ripgrep(plain, *words),
-            "plain, crashlens, 2 threads": lambda: in_process(plain, 2),
-            "gz, crashlens, 1 thread": lambda: in_process(gz, 1),
-            "gz, crashlens, 2 threads": lambda: in_process(gz, 2),
-            "gz, ripgrep -F -z": lambda: ripgrep(gz, *words, "-z"),
-            "zst, crashlens, 1 thread": lambda: in_process(zst, 1),
-            "zst, crashlens, 2 threads": lambda: in_process(zst, 2),
-            "zst, ripgrep -F -z": lambda: ripgrep(zst, *words, "-z"),
-            "10 % step lines, crashlens, 1 thread": lambda: in_process(dense, 1),
+            "plain, ripgrep, stretches": lambda: ripgrep(plain, *stretches),
+            "plain, crashlens, 2 processes": lambda: in_process(plain, 2),
+            "gz, crashlens, 1 process": lambda: in_process(gz, 1),
+            "gz, crashlens, 2 processes": lambda: in_process(gz, 2),
+            "gz, ripgrep -z -F": lambda: ripgrep(gz, *words, "-z"),
+            "gz, ripgrep -z, stretches": lambda: ripgrep(gz, *stretches, "-z"),
+            "zst, crashlens, 1 process": lambda: in_process(zst, 1),
+            "zst, crashlens, 2 processes": lambda: in_process(zst, 2),
+            "zst, ripgrep -z -F": lambda: ripgrep(zst, *words, "-z"),
+            "zst, ripgrep -z, stretches": lambda: ripgrep(zst, *stretches, "-z"),
+            "10 % step lines, crashlens, 1 process": lambda: in_process(dense, 1),
             "10 % step lines, ripgrep -F": lambda: ripgrep(dense, *words),
         }
         rules = shipped_rules()
@@ -213,13 +263,12 @@ def compare(mebibytes: int, rounds: int) -> None:
             f"| {name} | {one['s']:.2f} | {one['cpu_s']:.2f} | {sizes[name] / one['s'] / 1e6:,.0f} | {one['lines']:,.0f} | {memory} |"
         )
     print()
-    for kind, goal in (("plain", "2"), ("gz", "2"), ("zst", "2"), ("10 % step lines", "no goal")):
-        base = next(name for name in median if name.startswith(f"{kind}, ripgrep"))
-        for name in (name for name in median if name.startswith(f"{kind}, crashlens")):
+    for name in (name for name in median if "crashlens" in name):
+        for base in (base for base in median if "ripgrep" in base and base.split(",")[0] == name.split(",")[0]):
             wall, cpu = (median[base][key] / median[name][key] for key in ("s", "cpu_s"))
-            print(f"{name}: {wall:.2f} x ripgrep -F by the clock, {cpu:.2f} x by CPU seconds (goal {goal})")
-    one, two = (median[f"plain, crashlens, {text}"]["s"] for text in ("1 thread", "2 threads"))
-    print(f"second thread: {one / two:.2f} x (goal 1.4)")
+            print(f"{name}: {wall:.2f} x {base.partition(', ')[2]} by the clock, {cpu:.2f} x by CPU seconds")
+    one, two = (median[f"plain, crashlens, {text}"]["s"] for text in ("1 process", "2 processes"))
+    print(f"second core: {one / two:.2f} x (goal 1.4)")
 
 
 def machine() -> str:

@@ -31,8 +31,10 @@ def fast() -> HyperscanMatcher:
     return HyperscanMatcher(LITERALS, PATTERNS)
 
 
-def records(engine: Matcher, blocks: Iterable[Block], threads: int = 1) -> tuple[list[object], tuple[object, ...]]:
-    reader = RecordReader(RULES, engine, threads=threads)
+def records(
+    engine: Matcher | None, blocks: Iterable[Block], processes: int = 1
+) -> tuple[list[object], tuple[object, ...]]:
+    reader = RecordReader(RULES, engine, processes=processes)
     hits = [
         (hit.rule.id, hit.line, hit.line_end, hit.n, hit.text, sorted(hit.groups.items()), hit.peeled)
         for hit in reader.read(blocks)
@@ -109,15 +111,16 @@ def odd_file(kind: str) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["crlf", "nul", "no UTF-8", "colours", "long lines", "progress bars", "no last LF"])
-def test_odd_files_give_the_same_records_in_one_thread_and_in_two(
-    tmp_path: Path, fast: HyperscanMatcher, kind: str
+def test_odd_files_give_the_same_records_in_one_process_and_in_two(
+    tmp_path: Path, fast: HyperscanMatcher, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("crashlens.scan.records.SEARCHED_ALONE", 1)
     file = tmp_path / "odd.log"
     file.write_bytes(odd_file(kind))
     expected = records(REFERENCE, Member("odd.log", file).blocks())
     assert expected[0]
-    for threads in (1, 2):
-        assert records(fast, Member("odd.log", file).blocks(), threads) == expected
+    assert records(fast, Member("odd.log", file).blocks()) == expected
+    assert records(None, blocks_of(file.read_bytes(), 4096), processes=2) == expected
 
 
 def test_every_log_of_the_reference_data_gives_the_same_records(shared: Path, fast: HyperscanMatcher) -> None:
