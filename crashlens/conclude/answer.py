@@ -9,6 +9,7 @@ from crashlens.analysis.records import order_of
 from crashlens.catalog.phrases import in_language
 from crashlens.catalog.record_causes import VERDICTS
 from crashlens.conclude.application import conclude_application
+from crashlens.conclude.benchmark import conclude_benchmark
 from crashlens.conclude.clocks_power import conclude_clocks_power
 from crashlens.conclude.collective import conclude_hang
 from crashlens.conclude.container import conclude_container
@@ -17,6 +18,7 @@ from crashlens.conclude.gpu_records import GpuCase, conclude_gpu_case, find_gpu_
 from crashlens.conclude.hang_causes import attach, causal_relation
 from crashlens.conclude.hangs import Hang, concerns, find_hangs
 from crashlens.conclude.host_records import conclude_bus, quiet_notes
+from crashlens.conclude.image import conclude_image
 from crashlens.conclude.own_rules import conclude_own_rules
 from crashlens.conclude.ports import conclude_ports
 from crashlens.conclude.process_end import KERNEL_KILLS
@@ -24,6 +26,7 @@ from crashlens.conclude.runtime import conclude_runtime
 from crashlens.conclude.scene import Scene, build_scene
 from crashlens.conclude.scheduler import conclude_scheduler
 from crashlens.conclude.serving import conclude_serving
+from crashlens.conclude.session_start import conclude_session_start
 from crashlens.conclude.waiting_gpus import conclude_waiting_gpus
 from crashlens.conclude.wording import clock_text, compose, listed, say
 from crashlens.findings import MOST_FINDINGS, Finding, Place
@@ -38,7 +41,10 @@ _FAMILIES = (
     "thermal", "power", "clocks", "input", "runtime", "container", "serving", "scheduler", "telemetry",
     "none", "unknown",
 )  # fmt: skip
-_LATER = {"gpu_hardware.row_remap_pending": 8.5, "gpu_hardware.reset_required": 8.6, "application.gpu_exception": 5.5}
+_LATER = {
+    "gpu_hardware.row_remap_pending": 8.5, "gpu_hardware.reset_required": 8.6, "application.gpu_exception": 5.5,
+    "runtime.slow_session_start": 15.5,
+}  # fmt: skip
 _ENDED = "communication."
 MOST_PLACES = 5  # lines with an error word that are named one by one
 
@@ -61,6 +67,9 @@ def conclude(tables: Tables, rule_set: RuleSet, *, uncut: Tables, lang: str) -> 
         *conclude_runtime(scene),
         *conclude_container(scene),
         *conclude_serving(scene),
+        *conclude_session_start(scene),
+        *conclude_benchmark(scene),
+        *conclude_image(scene),
     ]
     taken = {r.place for case in cases for r in case.records} | {e.place for f in around for e in f.evidence}
     application = [

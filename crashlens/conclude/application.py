@@ -38,6 +38,7 @@ _TELLERS: dict[str, Callable[[Scene, Aftermath, LogRecord], Told | None]] = {
     "tf.out_of_memory": tell_framework_refusal,
     "cuda.error": tell_cuda_error,
     "nccl.cuda_failure": tell_cuda_error,
+    "trtllm.cuda_error": tell_cuda_error,
     "cuda.kernel_assertion": tell_assertion,
     "cuda.library_error": tell_library,
     **dict.fromkeys(_EXCEPTIONS, tell_exception),

@@ -13,12 +13,16 @@ from crashlens.findings import Finding
 _UNKNOWN = "unknown.insufficient_evidence"
 # Stories in the order in which they are asked about: what is nearer to the fault comes first.
 _STORIES: tuple[tuple[str, frozenset[str]], ...] = (
-    ("worker_ended", frozenset({"vllm.worker_died", "tgi.shard_failed"})),
-    ("worker_silent", frozenset({"vllm.rpc_timeout", "sglang.watchdog_timeout"})),
+    ("worker_ended", frozenset({"vllm.worker_died", "tgi.shard_failed", "triton.stub_died", "trtllm.worker_died"})),
+    ("worker_silent", frozenset({"vllm.rpc_timeout", "sglang.watchdog_timeout", "trtllm.hang"})),
     ("step_did_not_end", frozenset({"slurm.stepd_terminated"})),
     ("scheduler_lost_node", frozenset({"slurm.node_failed", "k8s.node_not_ready"})),
+    ("batch_failed", frozenset({"trtllm.forward_failed"})),
+    ("server_not_started", frozenset({"triton.start_failed"})),
     ("server_ended", frozenset({"vllm.engine_fatal", "vllm.engine_dead", "sglang.scheduler_exception"})),
     ("task_failed", frozenset({"slurm.task_exit"})),
+    ("server_stopped", frozenset({"triton.stopped"})),
+    ("server_stop_late", frozenset({"triton.exit_timeout"})),
     ("cancelled", frozenset({"slurm.cancelled", "slurm.job_killed_by"})),
     ("restarting", frozenset({"k8s.restarting", "k8s.probe_failed"})),
 )

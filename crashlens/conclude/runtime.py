@@ -1,7 +1,8 @@
 """Did an inference runtime get its GPU provider, and does all of the graph run there? Do driver and libraries fit?
 
-One missing library makes a chain of lines: the load failure, the provider that was not created, the session that goes
-on with the CPU. They are one finding. A list of providers says something only where it says whose list it is.
+How long a start takes is asked in session_start.py. One missing library makes a chain of lines: the load failure, the
+provider that was not created, the session that goes on with the CPU. They are one finding. A list of providers says
+something only where it says whose list it is.
 """
 
 from crashlens.analysis.records import LogRecord, sort_key
@@ -52,7 +53,7 @@ def _package_conflict(scene: Scene, records: list[LogRecord]) -> Finding | None:
 
 def _provider_failed(scene: Scene, records: list[LogRecord]) -> Finding | None:
     """A GPU provider that could not be made; the library that is missing is the strongest thing said."""
-    lines = [record for record in of_rules(records, *_NOT_MADE) if not _lacks_driver(record)]
+    lines = [record for record in _not_made(records) if not _lacks_driver(record)]
     if not lines:
         return None
     loads = of_rules(lines, "ort.provider_library_failed")
@@ -70,23 +71,38 @@ def _provider_failed(scene: Scene, records: list[LogRecord]) -> Finding | None:
     return finding_of(scene, reading, first, context=same, downstream=later)
 
 
+def _not_made(records: list[LogRecord]) -> list[LogRecord]:
+    """Lines on a provider that was not made, those of a device that refused left out: no library is missing there."""
+    lines = of_rules(records, *_NOT_MADE)
+    refused = {record.source_id for record in lines if "failure" in record.fields}
+    bare = [record for record in lines if record.rule_id == "ort.ep_error" and "what" not in record.fields]
+    return [
+        record
+        for record in lines
+        if "failure" not in record.fields and not (record in bare and record.source_id in refused)
+    ]
+
+
 def _lacks_driver(record: LogRecord) -> bool:
     return record.fields.get("library", "").startswith(_DRIVER_LIBRARIES)
 
 
 def _cpu_session(scene: Scene, records: list[LogRecord]) -> Finding | None:
-    """A session without a GPU provider although one was asked for, and no line that says why it was not made."""
-    if of_rules(records, *_NOT_MADE):
+    """A session without a GPU provider although one was asked for, and no line on a library that was missing."""
+    if _not_made(records):
         return None
     unavailable = of_rules(records, "ort.provider_unavailable")
-    asked = [*unavailable, *of_rules(records, "ort.falling_back")]
+    fell = [record for record in of_rules(records, "ort.falling_back") if not _names_gpu(record)]
+    refused = [record for record in of_rules(records, "ort.ep_error") if "failure" in record.fields] if fell else []
+    asked = [*unavailable, *fell]
     sessions = [record for record in _cpu_lists(records) if "applied" in record.fields]
     if not asked and not sessions:
         return None
-    first = (asked or sessions)[0]
-    verdict = "consistent" if asked else "undecided"
-    story = "provider_unavailable" if unavailable else "cpu_session"
-    return finding_of(scene, Reading(story, "runtime.cpu_fallback", verdict), first, context=[*asked, *sessions])
+    verdict = "undecided" if not asked else "supported" if sessions else "consistent"
+    story = "provider_unavailable" if unavailable else "provider_refused" if refused else "cpu_session"
+    first = (unavailable or refused or asked or sessions)[0]
+    beside = [*refused, *asked, *sessions]
+    return finding_of(scene, Reading(story, "runtime.cpu_fallback", verdict), first, context=beside)
 
 
 def _cpu_lists(records: list[LogRecord]) -> list[LogRecord]:
@@ -94,12 +110,18 @@ def _cpu_lists(records: list[LogRecord]) -> list[LogRecord]:
 
 
 def _lists_without_gpu(records: list[LogRecord]) -> list[LogRecord]:
-    lists = of_rules(records, "ort.providers")
-    return [record for record in lists if not any(name in record.fields["providers"] for name in _GPU)]
+    return [record for record in of_rules(records, "ort.providers") if not _names_gpu(record)]
+
+
+def _names_gpu(record: LogRecord) -> bool:
+    return any(name in record.fields["providers"] for name in _GPU)
 
 
 def _placement(scene: Scene, records: list[LogRecord]) -> Finding | None:
-    """Parts of a graph on the CPU: many copies are worth a profile, a few around shape operators are by design."""
+    """Parts of a graph on the CPU: many copies are worth a profile, a few around shape operators are by design.
+
+    Where the verbose log lists what runs on the CPU, an operator whose work grows with the data is no shape operator.
+    """
     copies = of_rules(records, "ort.memcpy_nodes")
     placed = [record for record in of_rules(records, "ort.node_placement") if record.fields["provider"] == _CPU]
     placed = [record for record in placed if "all" not in record.fields]
@@ -107,6 +129,11 @@ def _placement(scene: Scene, records: list[LogRecord]) -> Finding | None:
     lines = sorted([*copies, *placed, *unassigned], key=sort_key)
     if not lines:
         return None
+    heavy = next((record for record in placed if "heavy_op" in record.fields and _beside_gpu(records, record)), None)
+    if heavy is not None:
+        verdict = "supported" if any(record.source_id == heavy.source_id for record in copies) else "consistent"
+        reading = Reading("placement_heavy", "runtime.partial_cpu_placement", verdict)
+        return finding_of(scene, reading, heavy, context=lines)
     most = max(copies, key=lambda record: int(record.fields["memcpy_nodes"]), default=None)
     many = most is not None and int(most.fields["memcpy_nodes"]) >= threshold("memcpy_nodes_many").value
     if most is not None and many:
@@ -122,6 +149,14 @@ def _placement(scene: Scene, records: list[LogRecord]) -> Finding | None:
     thresholds = ("memcpy_nodes_many",) if copies else ()
     reading = Reading("placement_normal", "none.benign", "benign", thresholds=thresholds, first_named=False)
     return finding_of(scene, reading, lines[0], context=lines)
+
+
+def _beside_gpu(records: list[LogRecord], placed: LogRecord) -> bool:
+    """Whether the same log counts nodes on a GPU provider too."""
+    return any(
+        record.source_id == placed.source_id and record.fields["provider"] in _GPU
+        for record in of_rules(records, "ort.node_placement")
+    )
 
 
 def _driver_pair(scene: Scene, records: list[LogRecord]) -> Finding | None:

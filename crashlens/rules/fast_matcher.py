@@ -23,6 +23,7 @@ from crashlens.rules.widen import Wide, widened
 ENGINE = "CRASHLENS_ENGINE"  # environment variable; `reference` searches without hyperscan
 LITERAL_LINE = LONG_LINE // 2  # scan/ may put more in front of a line before it measures it
 FEW_BYTES = 128 * 1024  # of a source that is shorter, plain search ends before hyperscan is ready
+_STRING_OPENS, _ESCAPED = b'] "', b'\\"'  # a message that is one JSON string, and a mark inside it (scan/envelope.py)
 _ERROR = -1  # stands for an error word where the number of an item stands
 _MARK = 2**31 - 1  # the number of what terminals do not show
 
@@ -266,8 +267,10 @@ def _compiles(pairs: Sequence[tuple[int, str]]) -> bool:
 
 
 def _odd_lines(block: bytes) -> list[tuple[int, int]]:
-    """Start and end of each line that is long or not UTF-8, in order."""
+    """Start and end of each line that is long, not UTF-8, or whose message is a JSON string with marks, in order."""
     odd = set(_long_lines(block))
+    if _STRING_OPENS in block:
+        odd.update(_escaped_lines(block))
     if not block.isascii():
         odd.update(_undecodable_lines(block))
     return sorted(odd)
@@ -285,6 +288,15 @@ def _long_lines(block: bytes) -> Iterator[tuple[int, int]]:
         if end - start > LITERAL_LINE:
             yield start, end
         at = max(at + step, end)
+
+
+def _escaped_lines(block: bytes) -> Iterator[tuple[int, int]]:
+    at = block.find(_ESCAPED)
+    while at >= 0:
+        start, end = _line_around(block, at)
+        if block.find(_STRING_OPENS, start, at) >= 0:
+            yield start, end
+        at = block.find(_ESCAPED, end)
 
 
 def _undecodable_lines(block: bytes) -> Iterator[tuple[int, int]]:

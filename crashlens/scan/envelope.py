@@ -4,6 +4,7 @@ Peeled from outside in: transport, launcher, logger, component. Every stamp is k
 outer one. What no envelope explains is the message.
 """
 
+import json
 import re
 
 from crashlens.scan.json_lines import said_by
@@ -16,7 +17,7 @@ __all__ = ["Peeled", "peel", "strip_unprinted"]
 MOST_LAYERS = 10
 OPENING = 3  # characters that tell which layers are tried
 MOST_OPENINGS = 1024  # whose layers are remembered; further ones, which no log has, try all of their kind
-MOST_JSON = 64 * 1024  # characters of a JSON object behind other envelopes that are read
+MOST_JSON = 64 * 1024  # characters of a JSON object or string behind other envelopes that are read
 
 # Lines that only a driver prints, whoever handed them on.
 _KERNEL_START = re.compile(
@@ -33,6 +34,7 @@ _OTHER_LEVEL = re.compile(r"\[(?P<level>[VDIWEF])(?:[:\]])")  # of ONNX Runtime 
 _OTHER_LEVELS = {"V": "debug", "D": "debug", "I": "info", "W": "warning", "E": "error", "F": "fatal"}
 _LOUD_LEVEL = re.compile(r"\[(?P<level>ERROR|WARNING|INFO|CRITICAL)\] \[tid ")
 
+_STRINGS = json.JSONDecoder(strict=False)
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]{0,32}[ -/]{0,4}[@-~]|\][^\x07\x1b\n]{0,512}(?:\x07|\x1b\\)|[@-Z\\-_])")
 # Colours whose escape character became text (rsyslog, cat -v, JSON seen as text) or was lost in a paste.
 _COLOUR = re.compile(
@@ -76,6 +78,8 @@ def peel(line: str) -> Peeled:
         inner = said_by(line[at:])
         if inner is not None:
             line, at = inner, _peel_from(peeled, inner, 0)
+    elif line.startswith('"', at) and (whole := _whole_string(peeled, line, at)) is not None:
+        line, at = whole, _peel_from(peeled, whole, 0)
     message = line[at:]
     if _KERNEL_START.match(message):
         peeled.component = "kernel"
@@ -97,6 +101,23 @@ def _peel_from(peeled: Peeled, line: str, at: int) -> int:
         else:
             break
     return at
+
+
+def _whole_string(peeled: Peeled, line: str, at: int) -> str | None:
+    """What a logger says that writes its whole message as one JSON string, or None: Triton since 24.06.
+
+    Such a string behind level, stamp and place in the source is the message; elsewhere it is a quotation.
+    """
+    if line[at - 2 : at] != "] " or peeled.severity is None or len(line) - at > MOST_JSON:
+        return None
+    if not peeled.stamps or peeled.stamps[-1].layer not in {"glog", "iso"}:
+        return None
+    text = line[at:].rstrip()
+    try:
+        said = _STRINGS.decode(text)
+    except ValueError:
+        return None
+    return said if isinstance(said, str) else None
 
 
 def _tidy(peeled: Peeled, message: str) -> str:

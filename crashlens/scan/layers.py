@@ -277,6 +277,13 @@ def _ray_core(peeled: Peeled, found: re.Match[str]) -> bool:
     return True
 
 
+def _triton_iso(peeled: Peeled, found: re.Match[str]) -> bool:
+    if not peeled.stamps or peeled.stamps[-1].layer != "iso":
+        return False  # `tritonserver --log-format=ISO8601` prints the stamp before the level
+    peeled.severity = _SHORT_LEVELS[found["level"]]
+    return True
+
+
 def _level(peeled: Peeled, found: re.Match[str]) -> bool:
     peeled.severity = found["level"].lower()
     return True
@@ -355,6 +362,7 @@ _LAYERS: tuple[tuple[str, str, Take], ...] = (
     ("a", r"NCCL (?P<level>INFO|WARN|ERROR|TRACE) ", _nccl_alone),
     # loggers
     ("[a", _GLOG, _glog),
+    ("a", r"(?P<level>[IWE]) \d{1,10} " + _GLOG_FILE + r"\] ?", _triton_iso),
     ("[", r"\[(?P<level>[IWEF]) " + _GLOG_FILE + r"\] ?(?P<hour>)", _glog),
     ("[", r"\[\d{1,5}/\d{1,5}\] ", _frame_numbers),
     ("[", _RAY_CORE, _ray_core),

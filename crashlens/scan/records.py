@@ -401,13 +401,20 @@ def _segments(text: str, items: Sequence[Rule | StepLine]) -> list[tuple[str, Pe
     for part in parts:
         if len(part) <= 2 * LONGEST_SEGMENT:
             if part.strip():
-                segments.append((part, peel(part)))
+                segments += _lines_of(part, peel(part))
             continue
         masked = mask_secrets(part)  # before it is cut: half a secret would not be known as one
         start, *later = _near(masked, [literal for item in items for literal in item.literals])
         peeled = peel(start)
         segments += [(start, peeled), *((piece, replace(peeled, message=piece)) for piece in later)]
     return segments or [("", Peeled(""))]
+
+
+def _lines_of(text: str, peeled: Peeled) -> list[tuple[str, Peeled]]:
+    """The lines of one message: a logger that writes JSON puts a whole traceback on one line of the file."""
+    if "\n" not in peeled.message:
+        return [(text, peeled)]
+    return [(text, replace(peeled, message=line)) for line in peeled.message.split("\n") if line.strip()]
 
 
 def _unglued(text: str) -> list[str]:

@@ -33,6 +33,14 @@ NEEDED = {
     "serving_share_of_lines": (0.5, "1"),
     "prefill_starved_token_s": (0.2, "s"),
     "arena_equal_steps": (8, "1"),
+    "prefill_contrast_ratio": (4, "1"),
+    "queue_share_of_latency": (0.5, "1"),
+    "request_records_least": (5, "1"),
+    "session_start_slow_s": (10, "s"),
+    "copy_share_of_latency": (0.5, "1"),
+    "version_change_ratio": (1.05, "1"),
+    "image_waste_bytes": (1_000_000_000, "1"),
+    "layer_twin_ratio": (0.05, "1"),
     "first_class_tie_s": (1.0, "s"),
 }
 

@@ -23,7 +23,14 @@ LITERALS = [item.literals for item in ITEMS]
 PATTERNS = [searched_pattern(item) for item in ITEMS]
 REFERENCE = LiteralMatcher(LITERALS)
 ENVELOPES = ("", "[12345.678901] ", "n1:91:204 [3] NCCL WARN ", "[rank3]: ", "2026-10-01T10:00:00Z ", "x")
-EXAMPLES = [envelope + line for item in ITEMS for line in (*item.matches, *item.rejects) for envelope in ENVELOPES]
+ESCAPED = [
+    'E1001 09:00:00.120000 41 model.py:106] "' + line.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    for item in ITEMS
+    for line in item.matches
+]
+EXAMPLES = ESCAPED + [
+    envelope + line for item in ITEMS for line in (*item.matches, *item.rejects) for envelope in ENVELOPES
+]
 
 
 @pytest.fixture(scope="module")

@@ -153,6 +153,11 @@ RANKS = [  # envelope, (rank, local_rank, pid, host, component), stamps
         [("glog", "local_no_year", us(NO_YEAR, 10, 25, 2, 19, 8, 2792), 1)],
     ),
     (
+        "2026-10-01T09:00:00Z E 41 model_lifecycle.cc:654] ",
+        (None, None, None, None, "process"),
+        [("iso", "utc", us(2026, 10, 1, 9, 0, 0), SECOND)],
+    ),
+    (
         "2025-03-01 10:00:00,123 - trainer.loop - ERROR - ",
         (None, None, None, None, "process"),
         [("wall", "local", us(2025, 3, 1, 10, 0, 0, 123000), 1000)],
@@ -359,3 +364,24 @@ def test_peeling_is_linear_in_the_line(piece: str) -> None:
         return min(times)
 
     assert best(32_000) < 0.05 + 9 * best(8_000)
+
+
+@pytest.mark.parametrize(
+    "envelope", ["E1001 09:00:00.120000 41 model.py:106] ", "2026-10-01T09:00:00Z E 41 model.py:106] "]
+)
+def test_a_message_that_is_one_json_string_is_taken_out_of_its_quotes(envelope: str) -> None:
+    assert peel(envelope + r'"failed to load \"det\": no\nfile"').message == 'failed to load "det": no\nfile'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'the log then says "failed to load"',
+        '[ERROR] "failed to load"',
+        'E1001 09:00:00.120000 41 model.py:106] "failed to load" stands there',
+        r'E1001 09:00:00.120000 41 model.py:106] "failed to load \q"',
+        'E1001 09:00:00.120000 41 model.py:106] "',
+    ],
+)
+def test_quotation_marks_elsewhere_stay(line: str) -> None:
+    assert '"' in peel(line).message

@@ -143,6 +143,16 @@ def test_a_traceback_ends_with_its_exception_and_is_named_by_that_line() -> None
     assert hits[0].groups["record_start"] == "1"
 
 
+def test_a_traceback_in_one_json_string_ends_on_its_line() -> None:
+    triton = r'E1001 09:00:01.120000 41 model.py:106] "Traceback (most recent call last):\n  File \"m.py\", line 94, in execute\nValueError: too many\n"'
+    cri = r'2026-10-01T09:00:00Z stdout F {"level":"error","ts":"2026-10-01T09:00:00Z","msg":"Traceback (most recent call last):\n  File \"m.py\", line 94, in f\nValueError: too many\n"}'
+    assert read(f'{triton}\nI1001 09:00:02.120000 41 http_server.cc:4961] "up"\n{OOM}') == [
+        ("python.exception", 1, 1, 0),
+        ("cuda.out_of_memory", 3, 3, 0),
+    ]
+    assert read(cri) == [("python.exception", 1, 1, 0)]
+
+
 def test_tracebacks_of_two_ranks_that_interleave_are_kept_apart() -> None:
     text = "\n".join(
         [
