@@ -14,11 +14,12 @@ _UNKNOWN = "unknown.insufficient_evidence"
 # Stories in the order in which they are asked about: what is nearer to the fault comes first.
 _STORIES: tuple[tuple[str, frozenset[str]], ...] = (
     ("worker_ended", frozenset({"vllm.worker_died", "tgi.shard_failed"})),
-    ("worker_silent", frozenset({"vllm.rpc_timeout", "sglang.watchdog_timeout"})),
+    ("worker_silent", frozenset({"vllm.rpc_timeout", "sglang.watchdog_timeout", "sglang.health_failed"})),
     ("step_did_not_end", frozenset({"slurm.stepd_terminated"})),
     ("scheduler_lost_node", frozenset({"slurm.node_failed", "k8s.node_not_ready"})),
     ("server_ended", frozenset({"vllm.engine_fatal", "vllm.engine_dead", "sglang.scheduler_exception"})),
     ("task_failed", frozenset({"slurm.task_exit"})),
+    ("job_failed", frozenset()),
     ("cancelled", frozenset({"slurm.cancelled", "slurm.job_killed_by"})),
     ("restarting", frozenset({"k8s.restarting", "k8s.probe_failed"})),
 )
@@ -51,11 +52,14 @@ def _story(record: LogRecord) -> str | None:
         return "scheduler_lost_node"
     if record.rule_id == "slurm.job_state":
         state = record.fields.get("state") or record.fields.get("shown_state", "")
-        return "scheduler_lost_node" if state.startswith("NODE_FA") else "cancelled" if _of_job(record, state) else None
+        if state.startswith("NODE_FA"):
+            return "scheduler_lost_node"
+        if _is_step(record):
+            return None
+        return "cancelled" if state.startswith("CANCELLED") else "job_failed" if state == "FAILED" else None
     return next((story for story, rules in _STORIES if record.rule_id in rules), None)
 
 
-def _of_job(record: LogRecord, state: str) -> bool:
-    """Whether this is the state of a whole job that was cancelled, and not of one of its steps."""
-    step = record.text.strip().startswith(f"{record.job_id}.")
-    return state.startswith("CANCELLED") and not step
+def _is_step(record: LogRecord) -> bool:
+    """Whether this is the state of one step and not of a whole job."""
+    return "step" in record.fields or record.text.strip().startswith(f"{record.job_id}.")
