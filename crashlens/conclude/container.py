@@ -7,9 +7,12 @@ from crashlens.findings import Finding
 
 
 def conclude_container(scene: Scene) -> list[Finding]:
-    """Findings on device access: what NVML says inside, what the device rules of the cgroup say, and TensorFlow's pair."""
+    """Findings on device access and on the driver: what NVML, the device rules of the cgroup and TensorFlow say."""
     records = sorted(scene.records, key=sort_key)
-    found = [_rules_rewritten(scene, records) or _access_lost(scene, records), _library_of_another_version(scene, records)]
+    found = [
+        _rules_rewritten(scene, records) or _access_lost(scene, records),
+        _library_of_another_version(scene, records),
+    ]
     return [finding for finding in found if finding is not None]
 
 

@@ -8,6 +8,7 @@ about.
 from crashlens.analysis.records import LogRecord, sort_key
 from crashlens.conclude.of_records import Reading, finding_of
 from crashlens.conclude.scene import Scene
+from crashlens.conclude.teardown import follows_a_cancel
 from crashlens.findings import Finding
 
 _UNKNOWN = "unknown.insufficient_evidence"
@@ -37,9 +38,9 @@ def conclude_endings(scene: Scene, told: list[Finding]) -> list[Finding]:
         return []
     endings = [(record, story) for record in sorted(scene.records, key=sort_key) if (story := _story(record))]
     for story, _ in _STORIES:
-        own = [record for record, its in endings if its == story]
+        own = [record for record, its in endings if its == story and not follows_a_cancel(scene, record)]
         if own:
-            others = [record for record, its in endings if its != story]
+            others = [record for record, _ in endings if record not in own]
             return [finding_of(scene, Reading(story, _UNKNOWN, "undecided"), own[0], context=own, downstream=others)]
     return []
 

@@ -8,12 +8,17 @@ from crashlens.analysis.records import LogRecord, order_of, seconds_between
 from crashlens.analysis.runs import hosts_fit
 from crashlens.catalog.thresholds import threshold
 from crashlens.conclude.scene import Scene
+from crashlens.conclude.teardown import follows_a_cancel
 from crashlens.conclude.told import Told, captures
 from crashlens.conclude.wording import say
 
 KERNEL_KILLS = ("kernel.oom_kill", "kernel.oom_victim")
 _KILLS = (*KERNEL_KILLS, "ray.memory_kill")
-_OF_THE_JOB = ("slurm.step_oom", "k8s.oom_killed", "container.oom_killed")  # say that the job or container was killed, not which process
+_OF_THE_JOB = (
+    "slurm.step_oom",
+    "k8s.oom_killed",
+    "container.oom_killed",
+)  # say that the job or container was killed, not which process
 _KILLED_CODES = {-9, 137}
 _CRASH_CODES = {-11, 139, -7, 135, -4, 132, -8, 136}
 _ABORT_CODES = {-6, 134}
@@ -50,6 +55,8 @@ def tell_end(scene: Scene, record: LogRecord) -> Told | None:
     """A process that got SIGKILL or ended in native code, by exit code or signal; None for ends that say nothing."""
     how = _how(scene, record)
     if how is None:
+        return None
+    if follows_a_cancel(scene, record):
         return None
     kind, words = how
     values = captures(scene, record, how=words)

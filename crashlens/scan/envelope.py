@@ -72,7 +72,7 @@ def peel(line: str) -> Peeled:
         message = message.lstrip()
     layer = peeled.stamps[-1].layer if peeled.stamps else ""
     if layer == "logfmt" or (layer == "glog" and message.startswith('"') and ".go:" in line[:at]):
-        message = unquoted(message, inside=layer == "logfmt")
+        message = unquoted(message, inside=layer == "logfmt" and line[:at].endswith('"'))
     elif _RUST_ERROR in message:
         said, error = message.split(_RUST_ERROR, 1)
         message = said + _RUST_ERROR + error.replace('"', "")

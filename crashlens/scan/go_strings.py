@@ -1,7 +1,7 @@
-"""Messages of Go programs: fields `key="..."` whose quotation marks are an envelope, and errors quoted inside errors.
+r"""Messages of Go programs: fields `key="..."` whose quotation marks are an envelope, and errors quoted inside errors.
 
-klog prints `"Error syncing pod" err="failed to \\"StartContainer\\" ..." pod="ml/a"`; logrus and slog print
-`level=error msg="... \\"nvidia\\" ..."`. What stands in such marks is what the program says, and no quotation. An error
+klog prints `"Error syncing pod" err="failed to \"StartContainer\" ..." pod="ml/a"`; logrus and slog print
+`level=error msg="... \"nvidia\" ..."`. What stands in such marks is what the program says, and no quotation. An error
 that wraps another one prints it as a quoted string behind a colon, once more escaped at each level.
 Source: k8s.io/klog/v2 serialize; sirupsen/logrus text_formatter.go; Go strconv.Quote.
 """

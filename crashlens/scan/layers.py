@@ -374,7 +374,7 @@ _LAYERS: tuple[tuple[str, str, Take], ...] = (
     ("[", rf"\[{_MONTH} +(?P<day>\d\d?) (?P<year>\d{{4}}) {_CLOCK}\] ?", _stamped("fabric")),
     ("a", _LEVEL + rf" (?P<month>\d\d)-(?P<day>\d\d) {_CLOCK} (?:\[?[\w./-]{{1,200}}:\d{{1,6}}\] ?)?",
      _stamp_and_level("vllm")),
-    ("a", r'time="?' + _DATE + "T" + _CLOCK + _OFFSET + r'?"? level=(?P<level>\w{3,8}) (?:source=\S{1,120} )?(?:msg=")?',
+    ("a", r'time="?' + _DATE + "T" + _CLOCK + _OFFSET + r'?"? level=(?P<level>\w{3,8}) (?:source=\S{1,99} )?(?:msg=")?',
      _stamp_and_level("logfmt")),
     ("-", r"- [\w.]{1,80} - " + _LEVEL + r" - ", _level),
     ("a", r"[A-Za-z_][\w.]{2,100}: \[" + _LEVEL + r"\] ", _level),

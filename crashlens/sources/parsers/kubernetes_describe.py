@@ -26,8 +26,8 @@ _TIME = re.compile(r"\w{3}, (\d\d?) (\w{3}) (\d{4}) (\d\d:\d\d:\d\d) ([+-]\d{4})
 # What stands at the left edge; anything else there, below a container, goes on with a message.
 _TOP = {
     "Addresses", "Allocatable", "Allocated resources", "Annotations", "Capacity", "Conditions", "Containers",
-    "Controlled By", "CreationTimestamp", "Ephemeral Containers", "Events", "ExternalID", "IP", "IPs", "Init Containers",
-    "Labels", "Lease", "Message", "Name", "Namespace", "Node", "Node-Selectors", "NominatedNodeName",
+    "Controlled By", "CreationTimestamp", "Ephemeral Containers", "Events", "ExternalID", "IP", "IPs",
+    "Init Containers", "Labels", "Lease", "Message", "Name", "Namespace", "Node", "Node-Selectors", "NominatedNodeName",
     "Non-terminated Pods", "PodCIDR", "PodCIDRs", "Priority", "Priority Class Name", "ProviderID", "QoS Class",
     "Readiness Gates", "Reason", "Resource Claims", "Roles", "Runtime Class Name", "SeccompProfile", "Security Context",
     "Service Account", "Start Time", "Status", "System Info", "Taints", "Termination Grace Period", "Tolerations",
@@ -127,7 +127,9 @@ def _head(reader: _Reader, line: int, key: str, value: str) -> None:
 
 
 def _state(reader: _Reader, line: int, text: str, key: str, value: str) -> None:
-    reader.in_message = key == "Message" or (reader.in_message and key not in {*_OF_STATE, "State", "Last State", "Ready"})
+    reader.in_message = key == "Message" or (
+        reader.in_message and key not in {*_OF_STATE, "State", "Last State", "Ready"}
+    )
     if reader.in_message:
         said = value if key == "Message" else text.strip()
         reader.rows.message(said, line, text, _identity(reader), host=reader.host)

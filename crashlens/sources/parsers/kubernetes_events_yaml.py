@@ -85,7 +85,10 @@ def _close(rows: RecordRows, event: _Event) -> None:
     if not reason or not (event.said("involvedObject.kind", "regarding.kind")):
         return
     place = event.values.get("message") or event.values.get("note") or event.values["reason"]
-    kind, name = event.said("involvedObject.kind", "regarding.kind"), event.said("involvedObject.name", "regarding.name")
+    kind, name = (
+        event.said("involvedObject.kind", "regarding.kind"),
+        event.said("involvedObject.name", "regarding.name"),
+    )
     container = re.search(r"spec\.(?:init)?[cC]ontainers\{([\w.-]{1,63})\}", event.said("involvedObject.fieldPath"))
     stamp = event.said("lastTimestamp", "eventTime", "deprecatedLastTimestamp")
     write_event(

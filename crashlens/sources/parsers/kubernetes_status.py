@@ -10,10 +10,14 @@ from dataclasses import dataclass, field
 
 from crashlens.scan.member import Member
 from crashlens.sources.format import Format
+from crashlens.sources.json_objects import many, read_document, table
 from crashlens.sources.record_rows import RecordRows, text_lines
 from crashlens.sources.writer import TableWriter
 
 _KEY = re.compile(r'(?P<indent>[ -]*)"?(?P<key>[A-Za-z]\w{0,60})"?: ?(?P<value>.*?),?\s*')
+_ONE_LINE = re.compile(
+    r'^[^\n"]{0,4}(?:"[^\n]{0,2000})?"kind": ?"Pod(?:List)?",[^\n]{0,4}"', re.MULTILINE
+)  # compact JSON
 _STATES = {"lastState", "state"}
 _LONGEST = 16 * 1024  # characters of one message
 _OF_ENDING = {"exitCode", "reason", "finishedAt", "startedAt", "signal", "message"}
@@ -67,13 +71,19 @@ class _Place:
 def sniff(head: bytes) -> float:
     """How surely `head` is the status of pods, 0 to 1."""
     text = head.decode("utf-8", "replace")
-    pod = re.search(r'^\s*"?kind"?: ?"?Pod"?,?\s*$', text, re.MULTILINE)
+    pod = re.search(r'^\s*"?kind"?: ?"?Pod(?:List)?"?,?\s*$', text, re.MULTILINE)
+    if pod is None and _ONE_LINE.search(text) and '"containerStatuses"' in text:
+        return 0.95
     return 0.95 if pod and re.search(r'^\s*"?apiVersion"?:', text, re.MULTILINE) else 0.0
 
 
 def parse(member: Member, out: TableWriter) -> None:
     """Write one event per ended container, and which pod runs on which node."""
     rows = RecordRows(out)
+    if _ONE_LINE.search(member.head().decode("utf-8", "replace")):
+        _parse_objects(member, out, rows)
+        rows.close()
+        return
     pod, place = _Pod(), _Place()
     for line, text in text_lines(member):
         found = _KEY.fullmatch(text)
@@ -89,6 +99,25 @@ def parse(member: Member, out: TableWriter) -> None:
     _flush(rows, pod)
     _tell(rows, pod)
     rows.close()
+
+
+def _parse_objects(member: Member, out: TableWriter, rows: RecordRows) -> None:
+    """Pods printed as JSON without line breaks between their keys, as `jq -c` leaves them."""
+    document = read_document(member, out)
+    for found in document.objects("items", out):
+        about, status = table(found.item, "metadata"), table(found.item, "status")
+        pod = _Pod(str(about.get("name") or ""), str(about.get("namespace") or ""))
+        pod.host = str(table(found.item, "spec").get("nodeName") or "") or None
+        for one in [*many(status, "initContainerStatuses"), *many(status, "containerStatuses")]:
+            pod.container = str(one.get("name") or "")
+            for words in (table(table(one, state), "terminated") for state in ("lastState", "state")):
+                line, text = document.place(found, str(words.get("reason") or "terminated"))
+                said = {key: str(words[key]) for key in _OF_ENDING if words.get(key) is not None}
+                pod.waiting += [_Ending(line, text, said)] if words else []
+            _flush(rows, pod)
+        line, text = document.place(found, str(status.get("message") or "message"))
+        pod.said = [_Said(line, text, 0, str(said)) for key in ("reason", "message") if (said := status.get(key))]
+        _tell(rows, pod)
 
 
 def _read(state: tuple[RecordRows, _Pod, _Place], at: tuple[int, str], key: tuple[int, str, str]) -> _Pod:

@@ -1,12 +1,12 @@
 """`sacct --json`, `squeue --json` and `scontrol show job|nodes --json`: one object per job or node.
 
-States are a word or, since 23.11, a list of words; numbers are plain or `{"set": ..., "number": ...}`. Times are seconds
-since 1970. Source: Slurm data_parser plugins v0.0.36 to v0.0.41 (src/plugins/data_parser).
+States are a word or, since 23.11, a list of words; numbers are plain or `{"set": ..., "number": ...}`. Times are
+seconds since 1970. Source: Slurm data_parser plugins v0.0.36 to v0.0.41 (src/plugins/data_parser).
 """
 
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from crashlens.scan.member import Member
 from crashlens.sources.format import Format
@@ -65,7 +65,7 @@ def _job(rows: RecordRows, document: Document, found: Found) -> None:
     for step in many(item, "steps"):
         behind = max(document.text.find('"state"', behind + 1, found.end), behind)
         if isinstance(step, dict):
-            _step(rows, document, found, (job_id, step, behind))
+            _step(rows, document, found, (job_id, cast("dict[str, Any]", step), behind))
 
 
 def _step(rows: RecordRows, document: Document, found: Found, about_step: tuple[str, dict[str, Any], int]) -> None:
@@ -100,7 +100,7 @@ def _node(rows: RecordRows, document: Document, found: Found) -> None:
 
 def _words(value: object) -> str:
     """A state as words: Slurm prints one word, or a list of them."""
-    return " ".join(str(word) for word in value) if isinstance(value, list) else str(value or "")
+    return " ".join(map(str, cast("list[Any]", value))) if isinstance(value, list) else str(value or "")
 
 
 def _exit(item: dict[str, Any]) -> dict[str, str]:
@@ -114,7 +114,8 @@ def _exit(item: dict[str, Any]) -> dict[str, str]:
 def _number(value: object) -> int | None:
     """A number that is plain, or an object that says whether it is set."""
     if isinstance(value, dict):
-        value = value.get("number") if value.get("set", True) else None
+        said = cast("dict[str, Any]", value)
+        value = said.get("number") if said.get("set", True) else None
     if isinstance(value, int) and not isinstance(value, bool) and len(str(value)) <= _LONGEST_NUMBER:
         return value
     return None
@@ -127,6 +128,4 @@ def _stamp(value: object) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ} "
 
 
-FORMAT = Format(
-    "slurm_json", "Slurm jobs or nodes (--json)", sniff, parse, ("events", "inventory", "clocks", "stamps")
-)
+FORMAT = Format("slurm_json", "Slurm jobs or nodes (--json)", sniff, parse, ("events", "inventory", "clocks", "stamps"))
