@@ -5,16 +5,20 @@ outer one. What no envelope explains is the message.
 """
 
 import re
+from functools import lru_cache
 
 from crashlens.rules.fast_matcher import AnyOf
 from crashlens.scan.go_strings import unquoted
 from crashlens.scan.json_lines import said_by
 from crashlens.scan.layers import LAYERS, Layer, kind
+from crashlens.scan.opening import can_open
 from crashlens.scan.peeled import Peeled
 
 __all__ = ["Peeled", "peel", "strip_unprinted"]
 
 MOST_LAYERS = 10
+OPENING = 2  # characters that tell which layers are tried
+MOST_OPENINGS = 4096  # whose layers are remembered
 MOST_JSON = 64 * 1024  # characters of a JSON object behind other envelopes that are read
 
 # Lines that only a driver prints, whoever handed them on.
@@ -47,6 +51,12 @@ def _buckets() -> dict[str, tuple[Layer, ...]]:
 
 
 _BUCKETS = _buckets()
+
+
+@lru_cache(maxsize=MOST_OPENINGS)
+def _layers_at(opening: str) -> tuple[Layer, ...]:
+    """The layers that may stand where a text goes on with these characters, in their order."""
+    return tuple(layer for layer in _BUCKETS.get(kind(opening[0]), ()) if can_open(layer.pattern, opening))
 
 
 def strip_unprinted(data: bytes) -> bytes:
@@ -85,7 +95,7 @@ def _peel_from(peeled: Peeled, line: str, at: int) -> int:
     for _ in range(MOST_LAYERS):
         if at >= end:
             break
-        for layer in _BUCKETS.get(kind(line[at]), ()):
+        for layer in _layers_at(line[at : at + OPENING]):
             found = layer.pattern.match(line, at)
             if found and found.end() > at and layer.take(peeled, found):
                 at = found.end()

@@ -27,6 +27,8 @@ LONGEST_SEGMENT = LONG_LINE // 2
 REACH = 8 * 1024  # characters behind a literal that belong to its record, and a quarter of it before
 MOST_RECORDS_PER_SEGMENT = 16
 MOST_RECORDS_PER_LINE = 2**16 - 1  # what the column that numbers them can hold
+_NO_HITS: list["Hit"] = []
+_NOT_FED: dict[str, bool] = {}
 _BEFORE_QUOTE = {"", " ", "\t", "(", "[", "{", "=", ",", ":"}
 SHOWN_ERROR_LINES = 3  # of the lines with an error word that no rule claims, so many are named
 READ_ON_FACTOR = 8  # lines of other ranks that may stand between those of one record
@@ -194,7 +196,7 @@ class RecordReader:
         self, line: int, text: tuple[str, str], items: tuple[Rule | StepLine, ...] = (), *, error: bool = False
     ) -> list[Hit]:
         self._fed = False
-        found = list(self._line(line, text, items))
+        found = self._line(line, text, items)
         if any(covered == line for _, covered in self._rejoined):
             return found  # it was counted with the joined lines
         opened = any(item.hit.line == line for item in self._open)
@@ -204,28 +206,36 @@ class RecordReader:
             self._count_unclaimed(line)
         return found
 
-    def _line(self, line: int, text: tuple[str, str], items: tuple[Rule | StepLine, ...]) -> Iterator[Hit]:
+    def _line(self, line: int, text: tuple[str, str], items: tuple[Rule | StepLine, ...]) -> list[Hit]:
         clean, raw = text
-        segments = self._segments = _segments(clean, [literal for item in items for literal in item.literals])
+        segments = self._segments = _segments(clean, items)
+        found: list[Hit] = []
         for segment, peeled in segments:
             shown = raw if len(segments) == 1 else segment
-            begun = self._judged([hit for item in items for hit in _matches(item, peeled, line, shown)], line, peeled)
-            if self._rejoined:
-                begun = [hit for hit in begun if (hit.rule.id, line) not in self._rejoined]
-            for hit in begun:
-                hit.line_end = self._line_end
-            ended, fed = self._feed_open(line, peeled, shown)
+            begun = self._begun(line, peeled, shown, items) if items else []
+            ended, fed = self._feed_open(line, peeled, shown) if self._open else (_NO_HITS, _NOT_FED)
+            if not begun and not ended:
+                continue
             begun = [hit for hit in begun if hit.rule.id not in fed]  # the line goes on with the record that is open
-            claimed = not all(fed.values()) or any(not _is_fallback(hit) for hit in begun)
+            over = any(not _is_fallback(hit) for hit in begun)
+            claimed = over or not all(fed.values())
             begun = [hit for hit in begun if not (claimed and _is_fallback(hit))]
-            opening = [_Open(hit, record) for hit in begun if (record := _record_of(hit.rule)) is not None]
             # A line that ends a traceback is not also an exception without one.
             closing = any(_is_fallback(hit) for hit in ended)
             whole = [hit for hit in begun if _record_of(hit.rule) is None and not (closing and _is_fallback(hit))]
+            self._open += [_Open(hit, record) for hit in begun if (record := _record_of(hit.rule)) is not None]
             # A fallback that other rules claim the end of is dropped; what only its number of lines ended is not.
-            over = any(not _is_fallback(hit) for hit in begun)
-            self._open += opening
-            yield from self._numbered((*whole, *(hit for hit in ended if not (over and _is_fallback(hit)))))
+            found += self._numbered((*whole, *(hit for hit in ended if not (over and _is_fallback(hit)))))
+        return found
+
+    def _begun(self, line: int, peeled: Peeled, shown: str, items: tuple[Rule | StepLine, ...]) -> list[Hit]:
+        """The records that begin in one stretch of a line."""
+        begun = self._judged([hit for item in items for hit in _matches(item, peeled, line, shown)], line, peeled)
+        if self._rejoined:
+            begun = [hit for hit in begun if (hit.rule.id, line) not in self._rejoined]
+        for hit in begun:
+            hit.line_end = self._line_end
+        return begun
 
     def _judged(self, begun: list[Hit], line: int, peeled: Peeled) -> list[Hit]:
         """Without what stands in advice, quotations, settings or code; what the writer of the line caught is marked."""
@@ -389,7 +399,7 @@ def _is_fallback(hit: Hit) -> bool:
     return isinstance(hit.rule, Rule) and hit.rule.fallback
 
 
-def _segments(text: str, literals: Sequence[str]) -> list[tuple[str, Peeled]]:
+def _segments(text: str, items: Sequence[Rule | StepLine]) -> list[tuple[str, Peeled]]:
     """The stretches of a line that may hold a record of their own, each with what its envelopes say."""
     parts = [part for piece in text.split("\r") for part in _unglued(piece)] if len(text) > 1 else [text]
     segments: list[tuple[str, Peeled]] = []
@@ -399,7 +409,7 @@ def _segments(text: str, literals: Sequence[str]) -> list[tuple[str, Peeled]]:
                 segments.append((part, peel(part)))
             continue
         masked = mask_secrets(part)  # before it is cut: half a secret would not be known as one
-        start, *later = _near(masked, literals)
+        start, *later = _near(masked, [literal for item in items for literal in item.literals])
         peeled = peel(start)
         segments += [(start, peeled), *((piece, replace(peeled, message=piece)) for piece in later)]
     return segments or [("", Peeled(""))]
@@ -408,7 +418,7 @@ def _segments(text: str, literals: Sequence[str]) -> list[tuple[str, Peeled]]:
 def _unglued(text: str) -> list[str]:
     """The records that several writers put on one line."""
     # The words that _GLUED needs are looked for first: it is tried between any two characters.
-    parts = _GLUED.split(text) if "[rank" in text or "NCCL version " in text else [text]
+    parts = _GLUED.split(text) if _may_be_glued(text) else [text]
     if text.count(" NCCL ") < 2:
         return parts
     cut: list[str] = []
@@ -419,6 +429,15 @@ def _unglued(text: str) -> list[str]:
         ends = [one.end("host") - len(host) if one["host"].endswith(host) else one.start() for one in found[1:]]
         cut += [part[start:end] for start, end in pairwise([0, *ends, len(part)])]
     return cut
+
+
+def _may_be_glued(text: str) -> bool:
+    at = text.find("[rank", 1)
+    while at > 0:
+        if not text[at - 1].isspace():
+            return True
+        at = text.find("[rank", at + 1)
+    return text.find("NCCL version ", 1) > 0
 
 
 def _near(text: str, literals: Sequence[str]) -> list[str]:
