@@ -19,6 +19,7 @@ _ONE_LINE = re.compile(
     r'^[^\n"]{0,4}(?:"[^\n]{0,2000})?"kind": ?"Pod(?:List)?",[^\n]{0,4}"', re.MULTILINE
 )  # compact JSON
 _STATES = {"lastState", "state"}
+_ENTRY = {2, 8}  # how much deeper the keys of a container status stand than the list: YAML, JSON
 _LONGEST = 16 * 1024  # characters of one message
 _OF_ENDING = {"exitCode", "reason", "finishedAt", "startedAt", "signal", "message"}
 
@@ -153,7 +154,7 @@ def _read(state: tuple[RecordRows, _Pod, _Place], at: tuple[int, str], key: tupl
         _say(pod, place, at, key)  # of a container that waits
     elif name == "terminated" and value in {"", "{"}:
         place.ending = (indent, _Ending(line, text))
-    elif name == "name" and indent == place.state:
+    elif name == "name" and (indent == place.state or (place.state is None and indent - place.statuses in _ENTRY)):
         pod.container = value
         _flush(rows, pod)
     return pod
