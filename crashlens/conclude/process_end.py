@@ -8,7 +8,6 @@ from crashlens.analysis.records import LogRecord, order_of, seconds_between
 from crashlens.analysis.runs import hosts_fit
 from crashlens.catalog.thresholds import threshold
 from crashlens.conclude.scene import Scene
-from crashlens.conclude.teardown import follows_a_cancel
 from crashlens.conclude.told import Told, captures
 from crashlens.conclude.wording import say
 
@@ -55,8 +54,6 @@ def tell_end(scene: Scene, record: LogRecord) -> Told | None:
     """A process that got SIGKILL or ended in native code, by exit code or signal; None for ends that say nothing."""
     how = _how(scene, record)
     if how is None:
-        return None
-    if follows_a_cancel(scene, record):
         return None
     kind, words = how
     values = captures(scene, record, how=words)
