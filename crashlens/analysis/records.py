@@ -106,17 +106,18 @@ def thin_out(records: list[LogRecord], *, most_of_a_kind: int) -> tuple[list[Log
 
     Args:
         records: All records.
-        most_of_a_kind: How many are kept of one rule, Xid and source: four fifths the first, the rest the last.
+        most_of_a_kind: How many are kept of one rule, Xid, state and source: four fifths the first, the rest the last.
 
     Returns:
         The kept records in their order, and per rule and Xid how many were left out.
     """
-    groups: dict[tuple[int, Kind], list[LogRecord]] = {}
+    groups: dict[tuple[int, Kind, str], list[LogRecord]] = {}
     for record in records:
-        groups.setdefault((record.source_id, kind_of(record)), []).append(record)
+        state = record.fields.get("state", "")  # a job that failed is of another kind than one that ended well
+        groups.setdefault((record.source_id, kind_of(record), state), []).append(record)
     dropped: set[int] = set()
     left_out: dict[Kind, int] = {}
-    for (_, kind), own in groups.items():
+    for (_, kind, _), own in groups.items():
         if len(own) > most_of_a_kind:
             last = most_of_a_kind // 5
             ordered = sorted(own, key=sort_key)

@@ -11,7 +11,10 @@ import re
 MOST_LEVELS = 5
 LONGEST = 64 * 1024  # characters of a message that are taken apart
 _NEXT = r"(?=$| [A-Za-z_][\w.-]{0,60}=)"  # another field or the end: what else follows makes it a quotation
-_FIELD = re.compile(r'(?P<lead>^|(?<![\w.-])[A-Za-z_][\w.-]{0,60}=)"(?P<value>(?:[^"\\]|\\.){0,16000})"' + _NEXT)
+# What stands in other fields (a command, an expression) is about something, so that its marks stay.
+_FIELD = re.compile(
+    r'(?P<lead>^|(?<![\w.-])(?:err|error|msg|message|reason)=)"(?P<value>(?:[^"\\]|\\.){0,16000})"' + _NEXT
+)
 _WRAPPED = re.compile(r'(?P<lead>: )"(?P<value>(?:[^"\\]|\\.){0,16000})"')
 _ESCAPE = re.compile(r'\\(["\\nt])')
 _OPEN_END = re.compile(r'(?P<value>(?:[^"\\]|\\.){0,16000})"' + _NEXT)

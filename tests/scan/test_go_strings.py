@@ -14,7 +14,7 @@ KUBELET = (
 def test_errors_that_wrap_errors_are_read_to_the_last_one() -> None:
     assert unquoted(KUBELET, inside=False) == (
         'Error syncing pod err=failed to "CreatePodSandbox" for "a_ml(9e0a)" with CreatePodSandboxError: '
-        'rpc error: code = Unknown desc = no runtime for "nvidia" is configured pod=ml/a'
+        'rpc error: code = Unknown desc = no runtime for "nvidia" is configured pod="ml/a"'
     )
 
 
@@ -24,6 +24,7 @@ def test_errors_that_wrap_errors_are_read_to_the_last_one() -> None:
         (r'no driver \"nvidia\" here"', True, 'no driver "nvidia" here'),
         (r'stopped" error="exit status 1" id=7', True, "stopped error=exit status 1 id=7"),
         ("nothing quoted", False, "nothing quoted"),
+        ('rule loaded" expr="exit code 137"', True, 'rule loaded expr="exit code 137"'),
         ('"CUDA error" means that a call failed', False, '"CUDA error" means that a call failed'),
         (r"cut in the middle \"of", True, r"cut in the middle \"of"),
     ],
@@ -34,7 +35,7 @@ def test_only_whole_fields_are_taken_apart(message: str, *, inside: bool, expect
 
 def test_behind_a_stamp_of_klog_logrus_and_slog() -> None:
     klog = peel('E1001 10:00:00.100000    1200 manager.go:200] "Admission failed" pod="ml/t" err="Allocate failed"')
-    assert (klog.severity, klog.message) == ("error", "Admission failed pod=ml/t err=Allocate failed")
+    assert (klog.severity, klog.message) == ("error", 'Admission failed pod="ml/t" err=Allocate failed')
     logrus = peel(r'time="2026-10-01T10:00:00Z" level=error msg="no \"nvidia\""')
     assert (logrus.severity, logrus.message) == ("error", 'no "nvidia"')
     slog = peel('time=2026-10-01T10:00:00.000Z level=ERROR source=sched.go:4 msg="load failed" error="out of memory"')

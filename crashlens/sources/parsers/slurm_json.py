@@ -22,9 +22,10 @@ _LONGEST_NUMBER = 18  # digits
 def sniff(head: bytes) -> float:
     """How surely `head` is such a document, 0 to 1."""
     text = head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
-    if not text.startswith("{") or '"slurm' not in text.lower():
+    if not text.startswith("{"):
         return 0.0
-    jobs = '"jobs"' in text and '"job_id"' in text
+    states = '"job_state"' in text or ('"state"' in text and '"exit_code"' in text)
+    jobs = '"jobs"' in text and '"job_id"' in text and states  # `meta`, which names Slurm, may stand at the end
     nodes = '"nodes"' in text and ('"slurmd_start_time"' in text or '"gres_used"' in text)
     return 0.95 if jobs or nodes else 0.0
 
