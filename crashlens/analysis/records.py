@@ -1,6 +1,6 @@
 """Rows of `events` as objects that can be ordered: when did it begin, when was it written, where does it stand?"""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -30,6 +30,8 @@ class LogRecord:
         began: When what it reports began: `written` less the wait it reports.
         fields: Captures without a column of their own.
         repeats: How many records of the same kind and place in the program it stands for, itself included.
+        beside: Of a record without a time, when the next record of its source that has one was written, else the
+            last one before it; for display and for choosing among records only.
     """
 
     place: Place
@@ -55,6 +57,7 @@ class LogRecord:
     fields: dict[str, str]
     text: str
     repeats: int = 1
+    beside: Instant | None = None
 
     @property
     def dated(self) -> bool:
@@ -70,7 +73,22 @@ def log_records(events: pl.DataFrame, sources: pl.DataFrame) -> list[LogRecord]:
     paths = dict(zip(sources["source_id"].to_list(), sources["path"].to_list(), strict=True))
     short = _short_names(set(events["host"].drop_nulls().to_list()))
     rows = events.sort("source_id", "line", "n").iter_rows(named=True)
-    return [_record(row | {"host": short.get(row["host"], row["host"])}, paths) for row in rows]
+    return _placed([_record(row | {"host": short.get(row["host"], row["host"])}, paths) for row in rows])
+
+
+def _placed(records: list[LogRecord]) -> list[LogRecord]:
+    """The records in their order, those without a time with that of their neighbour: a traceback carries no stamps."""
+    near: dict[int, Instant] = {}
+    found: dict[int, Instant] = {}
+    for along in (reversed(range(len(records))), range(len(records))):
+        near.clear()
+        for at in along:
+            record = records[at]
+            if record.dated:
+                near[record.source_id] = record.written
+            elif at not in found and record.source_id in near:
+                found[at] = near[record.source_id]
+    return [replace(record, beside=found[at]) if at in found else record for at, record in enumerate(records)]
 
 
 def _short_names(hosts: set[str]) -> dict[str, str]:
@@ -88,17 +106,18 @@ def thin_out(records: list[LogRecord], *, most_of_a_kind: int) -> tuple[list[Log
 
     Args:
         records: All records.
-        most_of_a_kind: How many are kept of one rule, Xid and source: four fifths the first, the rest the last.
+        most_of_a_kind: How many are kept of one rule, Xid, state and source: four fifths the first, the rest the last.
 
     Returns:
         The kept records in their order, and per rule and Xid how many were left out.
     """
-    groups: dict[tuple[int, Kind], list[LogRecord]] = {}
+    groups: dict[tuple[int, Kind, str], list[LogRecord]] = {}
     for record in records:
-        groups.setdefault((record.source_id, kind_of(record)), []).append(record)
+        state = record.fields.get("state", "")  # a job that failed is of another kind than one that ended well
+        groups.setdefault((record.source_id, kind_of(record), state), []).append(record)
     dropped: set[int] = set()
     left_out: dict[Kind, int] = {}
-    for (_, kind), own in groups.items():
+    for (_, kind, _), own in groups.items():
         if len(own) > most_of_a_kind:
             last = most_of_a_kind // 5
             ordered = sorted(own, key=sort_key)
@@ -124,11 +143,11 @@ def earliest(records: list[LogRecord], *, skew_us: int) -> LogRecord | None:
 
 
 def sort_key(record: LogRecord) -> tuple[int, int, int, int, int]:
-    """Time where the record has one (UTC first, then its own clock), else the place in the file.
+    """Time where the record or its neighbour in the file has one (UTC, then its own clock), else the place in the file.
 
     For display and for choosing among records; it claims no order.
     """
-    moment = record.began
+    moment = record.beside or record.began
     if moment.utc_us is not None:
         return (0, moment.utc_us, record.source_id, record.place.line, record.n)
     if moment.clock_us is not None:

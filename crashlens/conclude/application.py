@@ -23,6 +23,7 @@ from crashlens.conclude.program import (
     tell_not_a_number,
 )
 from crashlens.conclude.scene import Part, Scene, evidence_list, hosts_of, used, window_of
+from crashlens.conclude.teardown import is_teardown
 from crashlens.conclude.told import Told, captures
 from crashlens.conclude.wording import compose, number_ranges, say
 from crashlens.findings import Finding, Place
@@ -115,6 +116,8 @@ def _tell(telling: _Telling, record: LogRecord) -> Told | None:
     if "handled" in record.fields and record.rule_id != "cuda.out_of_memory":
         return None  # whoever wrote the line says that it went on; of refused memory the steps after it decide
     scene, aftermath = telling.scene, telling.aftermath
+    if is_teardown(scene, record):
+        return None
     code = {} if record.exit_code is None else {"exit_code": str(record.exit_code)}
     row = record_cause(record.rule_id, {**record.fields, **code})
     if row is not None:

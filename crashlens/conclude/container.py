@@ -7,9 +7,12 @@ from crashlens.findings import Finding
 
 
 def conclude_container(scene: Scene) -> list[Finding]:
-    """Findings on device access: what NVML says inside, and what the device rules of the cgroup say."""
+    """Findings on device access and on the driver: what NVML, the device rules of the cgroup and TensorFlow say."""
     records = sorted(scene.records, key=sort_key)
-    found = [_rules_rewritten(scene, records) or _access_lost(scene, records)]
+    found = [
+        _rules_rewritten(scene, records) or _access_lost(scene, records),
+        _library_of_another_version(scene, records),
+    ]
     return [finding for finding in found if finding is not None]
 
 
@@ -40,3 +43,16 @@ def _access_lost(scene: Scene, records: list[LogRecord]) -> Finding | None:
         "consistent" if reloads else "undecided",
     )  # fmt: skip
     return finding_of(scene, reading, lines[0], context=[*lines, *reloads])
+
+
+def _library_of_another_version(scene: Scene, records: list[LogRecord]) -> Finding | None:
+    """TensorFlow found a driver library of another version than the module, and NVML or CUDA did not say more.
+
+    Error 804 names a compatibility library, which is of another version on purpose; it is a finding of its own.
+    """
+    pairs = of_rules(records, "tf.driver_pair")
+    lines = [record for record in pairs if record.fields["module_version"] != record.fields["library_version"]]
+    if not lines or of_rules(records, "cuda.compat_error", "nvml.mismatch"):
+        return None
+    reading = Reading("driver_pair", "runtime.driver_library_mismatch", "supported")
+    return finding_of(scene, reading, lines[0], context=lines)

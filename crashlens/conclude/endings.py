@@ -8,13 +8,17 @@ about.
 from crashlens.analysis.records import LogRecord, sort_key
 from crashlens.conclude.of_records import Reading, finding_of
 from crashlens.conclude.scene import Scene
+from crashlens.conclude.teardown import follows_a_cancel
 from crashlens.findings import Finding
 
 _UNKNOWN = "unknown.insufficient_evidence"
 # Stories in the order in which they are asked about: what is nearer to the fault comes first.
 _STORIES: tuple[tuple[str, frozenset[str]], ...] = (
     ("worker_ended", frozenset({"vllm.worker_died", "tgi.shard_failed", "triton.stub_died", "trtllm.worker_died"})),
-    ("worker_silent", frozenset({"vllm.rpc_timeout", "sglang.watchdog_timeout", "trtllm.hang"})),
+    (
+        "worker_silent",
+        frozenset({"vllm.rpc_timeout", "sglang.watchdog_timeout", "sglang.health_failed", "trtllm.hang"}),
+    ),
     ("step_did_not_end", frozenset({"slurm.stepd_terminated"})),
     ("scheduler_lost_node", frozenset({"slurm.node_failed", "k8s.node_not_ready"})),
     ("batch_failed", frozenset({"trtllm.forward_failed"})),
@@ -23,6 +27,7 @@ _STORIES: tuple[tuple[str, frozenset[str]], ...] = (
     ("task_failed", frozenset({"slurm.task_exit"})),
     ("server_stopped", frozenset({"triton.stopped"})),
     ("server_stop_late", frozenset({"triton.exit_timeout"})),
+    ("job_failed", frozenset()),
     ("cancelled", frozenset({"slurm.cancelled", "slurm.job_killed_by"})),
     ("restarting", frozenset({"k8s.restarting", "k8s.probe_failed"})),
 )
@@ -40,9 +45,9 @@ def conclude_endings(scene: Scene, told: list[Finding]) -> list[Finding]:
         return []
     endings = [(record, story) for record in sorted(scene.records, key=sort_key) if (story := _story(record))]
     for story, _ in _STORIES:
-        own = [record for record, its in endings if its == story]
+        own = [record for record, its in endings if its == story and not follows_a_cancel(scene, record)]
         if own:
-            others = [record for record, its in endings if its != story]
+            others = [record for record, _ in endings if record not in own]
             return [finding_of(scene, Reading(story, _UNKNOWN, "undecided"), own[0], context=own, downstream=others)]
     return []
 
@@ -55,11 +60,14 @@ def _story(record: LogRecord) -> str | None:
         return "scheduler_lost_node"
     if record.rule_id == "slurm.job_state":
         state = record.fields.get("state") or record.fields.get("shown_state", "")
-        return "scheduler_lost_node" if state.startswith("NODE_FA") else "cancelled" if _of_job(record, state) else None
+        if state.startswith("NODE_FA"):
+            return "scheduler_lost_node"
+        if _is_step(record):
+            return None
+        return "cancelled" if state.startswith("CANCELLED") else "job_failed" if state == "FAILED" else None
     return next((story for story, rules in _STORIES if record.rule_id in rules), None)
 
 
-def _of_job(record: LogRecord, state: str) -> bool:
-    """Whether this is the state of a whole job that was cancelled, and not of one of its steps."""
-    step = record.text.strip().startswith(f"{record.job_id}.")
-    return state.startswith("CANCELLED") and not step
+def _is_step(record: LogRecord) -> bool:
+    """Whether this is the state of one step and not of a whole job."""
+    return "step" in record.fields or record.text.strip().startswith(f"{record.job_id}.")

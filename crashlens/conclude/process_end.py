@@ -13,7 +13,11 @@ from crashlens.conclude.wording import say
 
 KERNEL_KILLS = ("kernel.oom_kill", "kernel.oom_victim")
 _KILLS = (*KERNEL_KILLS, "ray.memory_kill")
-_OF_THE_JOB = ("slurm.step_oom", "k8s.oom_killed")  # say that the job or container was killed, not which process
+_OF_THE_JOB = (
+    "slurm.step_oom",
+    "k8s.oom_killed",
+    "container.oom_killed",
+)  # say that the job or container was killed, not which process
 _KILLED_CODES = {-9, 137}
 _CRASH_CODES = {-11, 139, -7, 135, -4, 132, -8, 136}
 _ABORT_CODES = {-6, 134}

@@ -13,7 +13,11 @@ from crashlens.findings import Finding
 
 _HARDWARE = ("gpu_hardware.", "fabric.")
 _OOM_STATES = {"OUT_OF_MEMORY", "OUT_OF_ME+"}
-_TEARDOWN = ("slurm.step_aborted", "slurm.cancelled", "slurm.task_exit", "k8s.container_exit", "k8s.restarting")
+_LIMITS = {"k8s": "container_memory_limit", "container": "runtime_memory_limit"}  # by who says it
+_TEARDOWN = (
+    "slurm.step_aborted", "slurm.cancelled", "slurm.task_exit", "k8s.container_exit", "container.exited",
+    "k8s.restarting",
+)  # fmt: skip
 
 
 def conclude_scheduler(scene: Scene) -> list[Finding]:
@@ -21,7 +25,19 @@ def conclude_scheduler(scene: Scene) -> list[Finding]:
     records = sorted(scene.records, key=sort_key)
     limits = [record for record in records if _at_limit(record)]
     jobs = [own for own in _by_job(limits) if not _kernel_says_it(scene, own)]
-    return [*_plugin_xids(scene, records), *(_memory_limit(scene, records, own) for own in jobs)]
+    limited = [_memory_limit(scene, records, own) for own in jobs]
+    return [*_plugin_xids(scene, records), *limited, *_requeued_for_a_node(scene, records)]
+
+
+def _requeued_for_a_node(scene: Scene, records: list[LogRecord]) -> list[Finding]:
+    """Jobs that were put back since their node was given up: the requeue follows, and the node is what to ask about."""
+    lost = of_rules(records, "slurm.node_failed")
+    jobs = {job for r in lost if (job := r.fields.get("requeued_job") or r.job_id) is not None}
+    back = [record for record in of_rules(records, "slurm.requeued") if record.job_id in jobs]
+    if not back:
+        return []
+    reading = Reading("requeued_after_node", "unknown.insufficient_evidence", "undecided")
+    return [finding_of(scene, reading, lost[0], context=lost, downstream=back)]
 
 
 def _plugin_xids(scene: Scene, records: list[LogRecord]) -> list[Finding]:
@@ -54,7 +70,7 @@ def _at_limit(record: LogRecord) -> bool:
         return bool({record.fields.get("state"), record.fields.get("shown_state")} & _OOM_STATES)
     if record.rule_id == "k8s.oom_event":
         return record.fields.get("full") == "Memory cgroup"
-    return record.rule_id in {"slurm.step_oom", "k8s.oom_killed"}
+    return record.rule_id in {"slurm.step_oom", "k8s.oom_killed", "container.oom_killed"}
 
 
 def _by_job(records: list[LogRecord]) -> list[list[LogRecord]]:
@@ -85,11 +101,13 @@ def _kernel_says_it(scene: Scene, own: list[LogRecord]) -> bool:
 def _memory_limit(scene: Scene, records: list[LogRecord], own: list[LogRecord]) -> Finding:
     direct = [record for record in own if record.rule_id != "slurm.task_exit"]
     first = (direct or own)[0]
+    # `at some point`: page cache counts to the limit too, so that alone it is no kill.
+    killed = [record for record in direct if "touched" not in record.fields]
+    sure = bool(killed) or (bool(direct) and len(direct) < len(own))
     reading = Reading(
-        "container_memory_limit" if first.rule_id.startswith("k8s.") else "step_memory_limit",
-        "host_memory.cgroup_oom",
-        "supported" if direct else "consistent",
-    )
+        _LIMITS.get(first.rule_id.split(".")[0], "step_memory_limit"), "host_memory.cgroup_oom",
+        "supported" if sure else "consistent",
+    )  # fmt: skip
     sources = {record.source_id for record in own}
     later = [r for r in of_rules(records, *_TEARDOWN) if r.source_id in sources and r not in own]
     return finding_of(scene, reading, first, context=direct, downstream=[*own, *later])

@@ -7,6 +7,7 @@ outer one. What no envelope explains is the message.
 import json
 import re
 
+from crashlens.scan.go_strings import unquoted
 from crashlens.scan.json_lines import said_by
 from crashlens.scan.layers import LAYERS, Layer, kind
 from crashlens.scan.opening import can_open
@@ -24,6 +25,7 @@ _KERNEL_START = re.compile(
     r"\s*(?:(?:NVRM|nvidia-nvswitch\d*|nvidia-modeset|nvidia-peermem|nvidia-uvm)\b"
     r"|(?:pcieport|nvidia|mlx5_core) [0-9a-f]{4}:[0-9a-f]{2}:|mlx5_\w{3,40}:\d{1,6}:\(pid )"
 )
+_RUST_ERROR = "` on an `Err` value: "  # a panic prints the error behind it as source text: its marks are no quotation
 _REPEATED = re.compile(r" ?\[repeated (\d{1,9})x across cluster\][^\n]{0,200}$")
 _BOX_TITLE = re.compile(r"\s*[╭┌+][─-]+ (Traceback \(most recent call last\)) [─-]*[╮┐+]?\s*$")
 _BOX_STARTS = frozenset("╭┌│┃╰└")
@@ -84,6 +86,12 @@ def peel(line: str) -> Peeled:
     if _KERNEL_START.match(message):
         peeled.component = "kernel"
         message = message.lstrip()
+    layer = peeled.stamps[-1].layer if peeled.stamps else ""
+    if layer == "logfmt" or (layer == "glog" and message.startswith('"') and ".go:" in line[:at]):
+        message = unquoted(message, inside=layer == "logfmt" and line[:at].endswith('"'))
+    elif _RUST_ERROR in message:
+        said, error = message.split(_RUST_ERROR, 1)
+        message = said + _RUST_ERROR + error.replace('"', "")
     peeled.message = _tidy(peeled, message)
     return peeled
 

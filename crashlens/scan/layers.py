@@ -102,6 +102,13 @@ def _reltime(peeled: Peeled, found: re.Match[str]) -> bool:
     return True
 
 
+def _dmesg_iso(peeled: Peeled, found: re.Match[str]) -> bool:
+    if not _stamped("iso")(peeled, found):
+        return False
+    peeled.component = "kernel"  # only `dmesg --time-format iso` prints six digits behind a comma
+    return True
+
+
 def _uptime(peeled: Peeled, found: re.Match[str]) -> bool:
     peeled.stamps.append(uptime_stamp("dmesg", found["seconds"], found["fraction"]))
     peeled.component = "kernel"
@@ -326,6 +333,8 @@ def _behind_level(peeled: Peeled, _found: re.Match[str]) -> bool:
 _LAYERS: tuple[tuple[str, str, Take], ...] = (
     (RS, rf"{RS}(?P<fields>[^{RS}]{{0,4000}}){RS}", _normalised),
     # transport and syslog
+    ("d", rf"{_DATE}T(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d),(?P<fraction>\d{{6}})(?P<offset>[+-]\d\d:\d\d) ",
+     _dmesg_iso),
     ("d", rf"{_DATE}[T ]{_CLOCK} ?{_OFFSET}(?: |\t|: |\] ?|$)", _stamped("iso")),
     ("[", rf"\[{_DATE}[T ]{_CLOCK}(?: ?{_OFFSET})?\] ?", _stamped("bracketed")),
     ("d", rf"{_DATE}[T ,]{_CLOCK}(?: ?\||:(?= ))?(?: |\t|$)", _stamped("wall")),
@@ -373,7 +382,7 @@ _LAYERS: tuple[tuple[str, str, Take], ...] = (
     ("[", rf"\[{_MONTH} +(?P<day>\d\d?) (?P<year>\d{{4}}) {_CLOCK}\] ?", _stamped("fabric")),
     ("a", _LEVEL + rf" (?P<month>\d\d)-(?P<day>\d\d) {_CLOCK} (?:\[?[\w./-]{{1,200}}:\d{{1,6}}\] ?)?",
      _stamp_and_level("vllm")),
-    ("a", r'time="' + _DATE + "T" + _CLOCK + _OFFSET + r'?" level=(?P<level>\w{3,8}) (?:msg=")?',
+    ("a", r'time="?' + _DATE + "T" + _CLOCK + _OFFSET + r'?"? level=(?P<level>\w{3,8}) (?:source=\S{1,99} )?(?:msg=")?',
      _stamp_and_level("logfmt")),
     ("-", r"- [\w.]{1,80} - " + _LEVEL + r" - ", _level),
     ("a", r"[A-Za-z_][\w.]{2,100}: \[" + _LEVEL + r"\] ", _level),

@@ -335,7 +335,7 @@ def test_a_line_that_pretends_to_be_normalised_raises_nothing(pieces: list[str])
         ("[05/01/2025-10:11:12] [E] [TRT] x", "error", "[E] [TRT] x"),
         ("[2026-10-01 10:00:07,123] [ERROR] [launch.py:318:f] x", "error", "x"),
         ("[15:58:29] WARNING  Sending process 197                    api.py:699", "warning", "Sending process 197"),
-        ('time="2026-10-01T10:00:07Z" level=warning msg="a" error="b"', "warning", 'a" error="b"'),
+        ('time="2026-10-01T10:00:07Z" level=warning msg="a" error="b"', "warning", "a error=b"),
     ],
 )  # fmt: skip
 def test_what_rules_read_behind_the_stamp_stays(line: str, severity: str, message: str) -> None:

@@ -8,14 +8,17 @@ from importlib.metadata import entry_points
 
 from crashlens.sources.format import Format
 from crashlens.sources.parsers import (
+    container_inspect,
     flight_recorder,
     kubernetes_describe,
     kubernetes_events,
+    kubernetes_events_yaml,
     kubernetes_status,
     nvidia_bug_report,
     nvidia_smi_csv,
     sampler_csv,
     slurm_accounting,
+    slurm_json,
     slurm_show,
 )
 from crashlens.sources.parsers.text_log import CRI_LOG, DOCKER_LOG, JOB_LOG, JOURNAL_LOG, JSON_LOG, KERNEL_LOG, TEXT_LOG
@@ -24,7 +27,10 @@ _TABLES: tuple[Format, ...] = (nvidia_smi_csv.FORMAT, sampler_csv.FORMAT)
 _SCHEDULERS: tuple[Format, ...] = (
     slurm_accounting.FORMAT,
     slurm_show.FORMAT,
+    slurm_json.FORMAT,
+    container_inspect.FORMAT,
     kubernetes_events.FORMAT,
+    kubernetes_events_yaml.FORMAT,
     kubernetes_describe.FORMAT,
     kubernetes_status.FORMAT,
 )

@@ -23,6 +23,17 @@ _NODE_CONDITION = re.compile(
 )
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _TIME = re.compile(r"\w{3}, (\d\d?) (\w{3}) (\d{4}) (\d\d:\d\d:\d\d) ([+-]\d{4})")
+# What stands at the left edge; anything else there, below a container, goes on with a message.
+_TOP = {
+    "Addresses", "Allocatable", "Allocated resources", "Annotations", "Capacity", "Conditions", "Containers",
+    "Controlled By", "CreationTimestamp", "Ephemeral Containers", "Events", "ExternalID", "IP", "IPs",
+    "Init Containers", "Labels", "Lease", "Message", "Name", "Namespace", "Node", "Node-Selectors", "NominatedNodeName",
+    "Non-terminated Pods", "PodCIDR", "PodCIDRs", "Priority", "Priority Class Name", "ProviderID", "QoS Class",
+    "Readiness Gates", "Reason", "Resource Claims", "Roles", "Runtime Class Name", "SeccompProfile", "Security Context",
+    "Service Account", "Start Time", "Status", "System Info", "Taints", "Termination Grace Period", "Tolerations",
+    "Topology Spread Constraints", "Unschedulable", "Volumes",
+}  # fmt: skip
+_OF_STATE = {"Reason", "Exit Code", "Signal", "Started", "Finished", "Message"}
 _GOOD = {"Ready": "True"}  # of every other condition of a node, True is what is wrong
 
 
@@ -47,6 +58,7 @@ class _Reader:
     section: str = ""
     container: str = ""
     ending: _Ending | None = None
+    in_message: bool = False
 
 
 def sniff(head: bytes) -> float:
@@ -79,7 +91,10 @@ def _line(reader: _Reader, line: int, text: str) -> None:
         _condition(reader, line, text, condition)
         return
     found = _KEY.fullmatch(text)
-    if found is None:
+    inside = reader.section.endswith("Containers")
+    if found is None or (inside and not found["indent"] and found["key"] not in _TOP):
+        if reader.in_message and text.strip():
+            reader.rows.message(text.strip(), line, text, _identity(reader), host=reader.host)
         return
     depth, key, value = len(found["indent"]), found["key"], found["value"] or ""
     if depth == 0:
@@ -101,7 +116,8 @@ def _head(reader: _Reader, line: int, key: str, value: str) -> None:
     elif key == "Namespace":
         reader.namespace = value
     elif key == "Node":
-        reader.host = value.split("/", maxsplit=1)[0] or None
+        name = value.split("/", maxsplit=1)[0]
+        reader.host = None if name in {"", "<none>"} else name
         reader.rows.fact(line, reader.host, "pod", f"{reader.namespace}/{reader.name}")
     elif key == "Roles":
         reader.host = reader.name  # only a node has roles
@@ -111,10 +127,16 @@ def _head(reader: _Reader, line: int, key: str, value: str) -> None:
 
 
 def _state(reader: _Reader, line: int, text: str, key: str, value: str) -> None:
+    reader.in_message = key == "Message" or (
+        reader.in_message and key not in {*_OF_STATE, "State", "Last State", "Ready"}
+    )
+    if reader.in_message:
+        said = value if key == "Message" else text.strip()
+        reader.rows.message(said, line, text, _identity(reader), host=reader.host)
     if key in {"State", "Last State"}:
         _end(reader)
         reader.ending = _Ending(line, text, {"state": value}) if value == "Terminated" else None
-    elif reader.ending is not None and key in {"Reason", "Exit Code", "Signal", "Started", "Finished", "Message"}:
+    elif reader.ending is not None and key in _OF_STATE:
         reader.ending.words[key] = value
         reader.ending.lines[key] = (line, text)
     elif key in {"Limits", "Requests", "Ready", "Restart Count"}:

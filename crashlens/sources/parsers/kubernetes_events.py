@@ -5,21 +5,17 @@ UTC stamps. Each message is searched by the line rules as `TYPE  REASON  OBJECT 
 become fields of the record. Source: kubectl get events; core/v1 and events.k8s.io/v1 Event.
 """
 
-import json
 import re
-from collections.abc import Iterator
-from typing import Any, cast
 
 from crashlens.scan.member import Member
 from crashlens.sources.format import Format
+from crashlens.sources.json_objects import Document, Found, read_document, table
 from crashlens.sources.record_rows import RecordRows, text_lines
 from crashlens.sources.writer import TableWriter
 
-MOST_JSON = 64 * 1024**2  # characters of one JSON document that are held at a time
 _COLUMNS = ("LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")
 _HEADER = re.compile(r"(?:NAMESPACE +)?LAST SEEN +TYPE +REASON +OBJECT +.*\bMESSAGE\b")
 _NAMES = re.compile(r"[A-Z][A-Z ]*?(?= {2,}|$)")
-_LIST = re.compile(r'\{\s*"(?:apiVersion|kind|items|metadata)"')
 
 
 def sniff(head: bytes) -> float:
@@ -53,7 +49,7 @@ def _parse_table(member: Member, out: TableWriter, rows: RecordRows) -> None:
             if not cells.get("REASON") or not cells.get("OBJECT"):
                 out.unread(line, "it does not fit its header")
                 continue
-            _event(
+            write_event(
                 rows, line, text,
                 kind=cells.get("TYPE", ""), reason=cells["REASON"], obj=cells["OBJECT"],
                 message=cells.get("MESSAGE", ""),
@@ -72,58 +68,24 @@ def _cells(text: str, starts: dict[str, int]) -> dict[str, str]:
 
 
 def _parse_json(member: Member, out: TableWriter, rows: RecordRows) -> None:
-    parts: list[str] = []
-    size = 0
-    for block in member.blocks():
-        size += len(block.data)
-        if size <= MOST_JSON:
-            parts.append(block.data.decode("utf-8", "replace"))
-    if size > MOST_JSON:
-        out.notice(f"It is longer than {MOST_JSON // 1024**2} MiB; what comes later was not read.")
-    text = "\n".join(part.removesuffix("\n") for part in parts)
-    for start, end, item in _objects(text, out):
-        _json_event(rows, text, (start, end), item)
+    document = read_document(member, out)
+    for item in document.objects("items", out):
+        _json_event(rows, document, item)
 
 
-def _objects(text: str, out: TableWriter) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Each event object with where it starts and ends: items of a list, or objects one after another."""
-    decoder = json.JSONDecoder()
-    at = _first_item(text)
-    while True:
-        at = text.find("{", at)
-        if at < 0:
-            return
-        try:
-            item, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            out.notice(
-                f"The object at line {text.count(chr(10), 0, at) + 1} is no whole JSON; what follows was not read."
-            )
-            return
-        if isinstance(item, dict):
-            yield at, end, cast("dict[str, Any]", item)
-        at = end
-
-
-def _first_item(text: str) -> int:
-    """Where the first event starts: behind `"items": [` of a list, else at the beginning."""
-    found = re.search(r'"items"\s*:\s*\[', text[:100_000]) if _LIST.match(text.lstrip()) else None
-    return found.end() if found else 0
-
-
-def _json_event(rows: RecordRows, text: str, where: tuple[int, int], item: dict[str, Any]) -> None:
-    item = item if "reason" in item else _table(item, "object")  # a watch wraps each event
-    about = _table(item, "involvedObject") or _table(item, "regarding")
+def _json_event(rows: RecordRows, document: Document, found: Found) -> None:
+    item = found.item if "reason" in found.item else table(found.item, "object")  # a watch wraps each event
+    about = table(item, "involvedObject") or table(item, "regarding")
     message = str(item.get("message") or item.get("note") or "")
     reason = str(item.get("reason") or "")
     if not reason:
         return
-    at, shown = _place(text, where, message or reason)
+    at, shown = document.place(found, message or reason)
     container = re.search(r"spec\.(?:init)?[cC]ontainers\{([\w.-]{1,63})\}", str(about.get("fieldPath") or ""))
     stamp = next(
         (str(item[key]) for key in ("lastTimestamp", "eventTime", "deprecatedLastTimestamp") if item.get(key)), ""
     )
-    _event(
+    write_event(
         rows, at, shown,
         kind=str(item.get("type") or ""), reason=reason, message=message,
         obj=f"{str(about.get('kind') or '').lower()}/{about.get('name') or ''}",
@@ -133,31 +95,28 @@ def _json_event(rows: RecordRows, text: str, where: tuple[int, int], item: dict[
             "count": str(item.get("count") or item.get("deprecatedCount") or ""),
         },
         stamp=f"{stamp} " if stamp else "",
-        host=str(_table(item, "source").get("host") or "") or None,
+        host=str(table(item, "source").get("host") or "") or None,
     )  # fmt: skip
 
 
-def _table(item: dict[str, Any], key: str) -> dict[str, Any]:
-    value: object = item.get(key)
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _place(text: str, where: tuple[int, int], value: str) -> tuple[int, str]:
-    """Line of a value inside an object, and that line; of an object written on one line, what surrounds the value."""
-    written = json.dumps(value, ensure_ascii=False)
-    at = text.find(written, *where)
-    at = text.find(json.dumps(value), *where) if at < 0 else at
-    at = where[0] if at < 0 else at
-    line = text.count("\n", 0, at) + 1
-    start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
-    end = len(text) if end < 0 else end
-    return line, text[max(start, where[0]) : min(end, where[1])].strip()
-
-
-def _event(
+def write_event(
     rows: RecordRows, line: int, text: str, *, kind: str, reason: str, obj: str, message: str, about: dict[str, str],
     stamp: str = "", host: str | None = None,
 ) -> None:  # fmt: skip
+    """The records that the line rules find in one event; a warning that none of them knows is one of `k8s.event`.
+
+    Args:
+        rows: Where they go.
+        line: Line that holds the message.
+        text: What stands there.
+        kind: Normal or Warning.
+        reason: Reason of the event.
+        obj: What it is about, as `pod/NAME`.
+        message: Its message.
+        about: Further captures.
+        stamp: Its time as the source writes it, or "".
+        host: Node that reported it.
+    """
     what, _, name = obj.partition("/")
     identity = {
         "reason": reason,

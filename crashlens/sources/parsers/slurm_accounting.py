@@ -81,6 +81,7 @@ def _row(rows: RecordRows, out: TableWriter, line: int, text: str, cells: dict[s
     about = {
         "job_id": re.split(r"[_+]", job["job"])[0],
         "job_step_id": job["step"] or "",
+        "step": job["step"] or "",
         "state": _FULL.get(word, word),
         "by_uid": by[1] if by else "",
         "exit_code": code,

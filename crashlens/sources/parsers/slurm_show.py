@@ -115,6 +115,7 @@ def _node(rows: RecordRows, block: _Block) -> None:
             "reason": said["why"] if said else reason,
             "who": (said["who"] or "") if said else "",
         }
+        rows.message(f"Reason={reason}", line, text, {"host": host, "node": host}, host=host)
         rows.state("slurm.node_state", line, text, about, stamp=_stamp((said["when"] or "") if said else ""))
 
 

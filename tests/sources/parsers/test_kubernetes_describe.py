@@ -84,3 +84,16 @@ def test_only_conditions_that_are_not_well_are_records_of_a_node(tmp_path: Path)
 def test_a_text_that_begins_with_a_name_is_not_this_format() -> None:
     assert sniff(POD.encode()) > 0.9
     assert sniff(b"Name:   somebody\nText:   something\n") == 0.0
+
+
+def test_a_message_over_several_lines_ends_no_section(tmp_path: Path) -> None:
+    text = POD.replace(
+        "      Reason:       OOMKilled\n      Exit Code:    137\n",
+        "      Reason:       StartError\n      Message:      failed to create shim task: runc create failed\n"
+        "nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown\n"
+        "      Exit Code:    128\n",
+    ).replace("gpu-node-03/10.0.0.3", "<none>")
+    (tmp_path / "pod.txt").write_text(text)
+    rows = sorted(cl.read(tmp_path / "pod.txt").events.select("line", "rule_id", "exit_code", "host").rows())
+    assert rows[:2] == [(11, "k8s.container_exit", 128, None), (13, "container.nvml_error", None, None)]
+    assert [row[1] for row in rows[2:]] == ["k8s.probe_failed"]

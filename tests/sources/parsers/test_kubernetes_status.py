@@ -75,7 +75,7 @@ def rows(tmp_path: Path, text: str) -> list[tuple[object, ...]]:
     events = cl.read(tmp_path / "pod.txt").events
     told = [{item["key"]: item["value"] for item in row["fields"]} for row in events.iter_rows(named=True)]
     return [
-        (*row, cells["pod"], cells["container"])
+        (*row, cells["pod"], cells.get("container"))
         for row, cells in zip(events.select("line", "rule_id", "host", "exit_code").rows(), told, strict=True)
     ]
 
@@ -99,3 +99,47 @@ def test_a_cut_file_keeps_what_stands_before_the_cut(tmp_path: Path) -> None:
 def test_a_manifest_of_another_kind_is_not_this_format() -> None:
     assert sniff(YAML.encode()) > 0.9
     assert sniff(YAML.replace("kind: Pod", "kind: Service").encode()) == 0.0
+
+
+REFUSED = """\
+kind: PodList
+apiVersion: v1
+items:
+- metadata:
+    name: trainer-0
+    namespace: ml
+  spec:
+    nodeName: gpu-node-07
+  status:
+    message: 'The node was low on resource: memory. Threshold quantity: 100Mi, available:
+      80Mi. '
+    reason: Evicted
+- metadata:
+    name: serve-0
+  spec:
+    nodeName: gpu-node-08
+  status:
+    containerStatuses:
+    - name: server
+      state:
+        waiting:
+          message: 'failed to create containerd task: runc create failed
+
+            nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.8'
+          reason: RunContainerError
+"""
+
+
+def test_what_is_said_of_a_pod_or_of_a_container_that_waits(tmp_path: Path) -> None:
+    assert rows(tmp_path, REFUSED) == [
+        (10, "k8s.evicted", "gpu-node-07", None, "trainer-0", None),
+        (12, "k8s.evicted", "gpu-node-07", None, "trainer-0", None),
+        (22, "container.driver_requirement", "gpu-node-08", None, "serve-0", "server"),
+    ]
+
+
+def test_pods_as_json_on_one_line(tmp_path: Path) -> None:
+    ended = '{"name":"main","lastState":{"terminated":{"exitCode":137,"reason":"OOMKilled"}}}'
+    pod = f'"metadata":{{"name":"a-0"}},"spec":{{"nodeName":"gpu-node-07"}},"status":{{"containerStatuses":[{ended}]}}'
+    text = f'{{"apiVersion":"v1","kind":"Pod",{pod}}}\n'
+    assert rows(tmp_path, text) == [(1, "k8s.oom_killed", "gpu-node-07", 137, "a-0", "main")]

@@ -84,3 +84,11 @@ def test_cells_between_bars_are_whole_and_a_line_of_another_shape_is_said(tmp_pa
 )
 def test_what_is_taken_for_accounting(text: str, least: float) -> None:
     assert sniff(text.encode()) == least
+
+
+def test_one_failed_job_among_many_is_not_lost(tmp_path: Path) -> None:
+    rows = [f"{number}|{'NODE_FAIL' if number == 1700 else 'COMPLETED'}|0:0" for number in range(1000, 1900)]
+    (tmp_path / "sacct.psv").write_text("\n".join(["JobID|State|ExitCode", *rows, ""]))
+    [finding] = cl.read(tmp_path).findings()
+    assert finding.first_event is not None
+    assert finding.first_event.line == 702
