@@ -6,11 +6,14 @@ about.
 """
 
 from crashlens.analysis.records import LogRecord, sort_key
+from crashlens.conclude.aftermath import Aftermath
 from crashlens.conclude.of_records import Reading, finding_of
 from crashlens.conclude.scene import Scene
 from crashlens.findings import Finding
 
 _UNKNOWN = "unknown.insufficient_evidence"
+_NCCL = frozenset({"torch.dist_backend_error", "torch.nccl_result", "nccl.net_plugin_error", "nccl.unwind"})
+_IN_PROGRESS = "7"  # the code of a call that is not done yet
 # Stories in the order in which they are asked about: what is nearer to the fault comes first.
 _STORIES: tuple[tuple[str, frozenset[str]], ...] = (
     ("worker_ended", frozenset({"vllm.worker_died", "tgi.shard_failed"})),
@@ -19,6 +22,7 @@ _STORIES: tuple[tuple[str, frozenset[str]], ...] = (
     ("scheduler_lost_node", frozenset({"slurm.node_failed", "k8s.node_not_ready"})),
     ("server_ended", frozenset({"vllm.engine_fatal", "vllm.engine_dead", "sglang.scheduler_exception"})),
     ("task_failed", frozenset({"slurm.task_exit"})),
+    ("nccl_failed", _NCCL),
     ("cancelled", frozenset({"slurm.cancelled", "slurm.job_killed_by"})),
     ("restarting", frozenset({"k8s.restarting", "k8s.probe_failed"})),
 )
@@ -34,12 +38,18 @@ def conclude_endings(scene: Scene, told: list[Finding]) -> list[Finding]:
     """
     if any(finding.verdict != "benign" for finding in told):
         return []
-    endings = [(record, story) for record in sorted(scene.records, key=sort_key) if (story := _story(record))]
+    aftermath = Aftermath(scene)
+    endings = [
+        (record, story)
+        for record in sorted(scene.records, key=sort_key)
+        if (story := _story(record)) and not (story == "nccl_failed" and aftermath.went_on(record))
+    ]
     for story, _ in _STORIES:
         own = [record for record, its in endings if its == story]
         if own:
             others = [record for record, its in endings if its != story]
-            return [finding_of(scene, Reading(story, _UNKNOWN, "undecided"), own[0], context=own, downstream=others)]
+            reading = Reading(story, _UNKNOWN, "undecided", _values(own))
+            return [finding_of(scene, reading, own[0], context=own, downstream=others)]
     return []
 
 
@@ -49,10 +59,22 @@ def _story(record: LogRecord) -> str | None:
         return None
     if record.rule_id == "slurm.cancelled" and why.startswith("node failure"):
         return "scheduler_lost_node"
+    if record.fields.get("nccl_code") == _IN_PROGRESS:
+        return None
     if record.rule_id == "slurm.job_state":
         state = record.fields.get("state") or record.fields.get("shown_state", "")
         return "scheduler_lost_node" if state.startswith("NODE_FA") else "cancelled" if _of_job(record, state) else None
     return next((story for story, rules in _STORIES if record.rule_id in rules), None)
+
+
+def _values(own: list[LogRecord]) -> dict[str, object]:
+    """How NCCL words its failure: the first words, or the number that its calls returned."""
+    if own[0].rule_id not in _NCCL:
+        return {}
+    names = ("what", "test_what", "call_what", "net_error", "nccl_result")
+    said = (record.fields.get(name) for record in own for name in names)
+    code = own[0].fields.get("nccl_code", "")
+    return {"how": next((words for words in said if words), f"-> {code}")}
 
 
 def _of_job(record: LogRecord, state: str) -> bool:

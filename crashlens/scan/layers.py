@@ -341,6 +341,7 @@ _LAYERS: tuple[tuple[str, str, Take], ...] = (
     ("a", r"(?:kern|user|daemon|syslog) {0,3}:\w{3,7} {0,4}: ", _kernel_word),
     ("ad<", r"(?!(?:INFO|WARN|WARNING|ERROR|DEBUG|FATAL|CRITICAL|TRACE)\b)" + _SYSLOG_TAG, _syslog_tag),
     ("ad<", _HOST + r" kernel: " + _DRIVER_AHEAD, _kernel_host),
+    ("a", r"kernel: (?=NVRM: |nvidia-nvswitch\d{0,3}: |nvidia-peermem |pcieport |mlx5_core )", _kernel_word),
     ("[", r"\[(?:\.\.\.|\u2026)\] ", _skip),  # where a person left a stamp out
     # launchers
     ("[", r"\[rank(?P<rank>\d{1,6})\]:? ?", _rank),
