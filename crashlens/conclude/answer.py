@@ -152,7 +152,8 @@ def _covered(finding: Finding, taken: set[Place]) -> bool:
 def _behind(scene: Scene, hang: Hang, case: GpuCase) -> bool:
     """Whether a GPU case ranks behind the waits: nothing shows that it concerns this run, or it came later.
 
-    A lost bus that is not ruled out stays in front: it ends every process on that GPU.
+    A lost bus that is not ruled out stays in front: it ends every process on that GPU. So does a fault of a process
+    that waited itself, where nothing orders the two: that the wait came first is not shown.
     """
     own = [
         relation
@@ -163,6 +164,8 @@ def _behind(scene: Scene, hang: Hang, case: GpuCase) -> bool:
     ]
     if any(relation.reading == "forbidden" for relation in own):
         return True
+    if any(relation.identities["pid"] == "equal" and relation.ordered == "unordered" for relation in own):
+        return False
     return first_cause_rank(case.lead) > 1
 
 
