@@ -26,6 +26,7 @@ _TAG_AHEAD = r"(?=[A-Za-z0-9<][\w.<>*-]{0,80} [A-Za-z_][\w./@()-]{0,60}(?:\[\d{1
 _DRIVER_AHEAD = (
     r"(?=\[ *\d{1,10}\.\d{3,6}\]|[A-Za-z][\w-]{2,30}(?: [0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)?(?: \w{1,20})?: )"
 )
+_DRIVER_WORD = r"(?=NVRM: |nvidia-nvswitch\d{0,3}: |nvidia-peermem |pcieport |mlx5_core )"
 _NCCL = (
     _HOST
     + r":(?P<pid>\d{1,10}):\d{1,10} \[-?\d{1,4}\] (?:[\w/.]{1,80}:\d{1,6} )?NCCL (?P<level>INFO|WARN|ERROR|TRACE) ?"
@@ -335,13 +336,14 @@ _LAYERS: tuple[tuple[str, str, Take], ...] = (
     ("[", rf"\[(?:{_NAME}|[^\W\d_]) {_MONTH} +(?P<day>\d\d?) {_CLOCK}(?: (?P<year>\d{{4}}))?\] ?", _ctime),
     ("[", r"\[(?P<job>\d{1,10})\.(?P<step>\d{1,6}|batch|extern|interactive)\] ", _job_step),
     ("[", _UPTIME, _uptime),
+    ("[", r"\[ *(?P<seconds>\d{1,10})\.(?P<fraction>\d{1,2})\] " + _DRIVER_WORD, _uptime),  # digits left out by a person
     ("[", r"\[ {0,6}\+ {0,6}\d{1,6}\.\d{6}\] ?", _kernel_word),  # dmesg --reltime inside another envelope
     ("[", rf"\[{_MONTH} ?(?P<day>\d\d?) (?P<hour>\d\d):(?P<minute>\d\d)\] ", _reltime),
     ("d", r"(?P<priority>\d{1,5}),\d{1,12},(?P<microseconds>\d{1,18}),[^;]{0,40};", _kmsg),
     ("a", r"(?:kern|user|daemon|syslog) {0,3}:\w{3,7} {0,4}: ", _kernel_word),
     ("ad<", r"(?!(?:INFO|WARN|WARNING|ERROR|DEBUG|FATAL|CRITICAL|TRACE)\b)" + _SYSLOG_TAG, _syslog_tag),
     ("ad<", _HOST + r" kernel: " + _DRIVER_AHEAD, _kernel_host),
-    ("a", r"kernel: (?=NVRM: |nvidia-nvswitch\d{0,3}: |nvidia-peermem |pcieport |mlx5_core )", _kernel_word),
+    ("a", r"kernel: " + _DRIVER_WORD, _kernel_word),
     ("[", r"\[(?:\.\.\.|\u2026)\] ", _skip),  # where a person left a stamp out
     # launchers
     ("[", r"\[rank(?P<rank>\d{1,6})\]:? ?", _rank),

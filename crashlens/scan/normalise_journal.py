@@ -220,7 +220,7 @@ class Verbose:
                 self.record.fields.setdefault(self.name, found[2].decode("utf-8", "backslashreplace"))
                 if self.name == "MESSAGE":
                     self.record.lines, self.record.raw = (number, number), line
-            elif line.startswith(b"     ") and self.record.lines[1] == number - 1:
+            elif line.startswith(b"     ") and "MESSAGE" in self.record.fields and self.record.lines[1] == number - 1:
                 self._more_of_the_message(line, number)
             else:
                 out.add(line, number)
