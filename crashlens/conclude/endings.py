@@ -13,6 +13,7 @@ from crashlens.findings import Finding
 
 _UNKNOWN = "unknown.insufficient_evidence"
 _NCCL = frozenset({"torch.dist_backend_error", "torch.nccl_result", "nccl.net_plugin_error", "nccl.unwind"})
+_WARNING_LINES = 4  # lines of other ranks may stand between a warning and the code that it returns
 _IN_PROGRESS = "7"  # the code of a call that is not done yet
 # Stories in the order in which they are asked about: what is nearer to the fault comes first.
 _STORIES: tuple[tuple[str, frozenset[str]], ...] = (
@@ -48,8 +49,8 @@ def conclude_endings(scene: Scene, told: list[Finding]) -> list[Finding]:
         own = [record for record, its in endings if its == story]
         if own:
             others = [record for record, its in endings if its != story]
-            reading = Reading(story, _UNKNOWN, "undecided", _values(own))
-            return [finding_of(scene, reading, own[0], context=own, downstream=others)]
+            reading = Reading(story, _UNKNOWN, "undecided", _values([_warned(scene, own[0]), *own]))
+            return [finding_of(scene, reading, _warned(scene, own[0]), context=own, downstream=others)]
     return []
 
 
@@ -67,13 +68,27 @@ def _story(record: LogRecord) -> str | None:
     return next((story for story, rules in _STORIES if record.rule_id in rules), None)
 
 
+def _warned(scene: Scene, record: LogRecord) -> LogRecord:
+    """The warning that NCCL printed right in front of an error code on its way up, or the record itself."""
+    if record.rule_id != "nccl.unwind":
+        return record
+    before = [
+        other
+        for other in scene.records
+        if other.rule_id == "nccl.warn"
+        and (other.source_id, other.host, other.pid) == (record.source_id, record.host, record.pid)
+        and 0 < record.place.line - other.place.line <= _WARNING_LINES
+    ]
+    return max(before, key=lambda other: other.place.line, default=record)
+
+
 def _values(own: list[LogRecord]) -> dict[str, object]:
     """How NCCL words its failure: the first words, or the number that its calls returned."""
-    if own[0].rule_id not in _NCCL:
+    if not {record.rule_id for record in own} & _NCCL:
         return {}
     names = ("what", "test_what", "call_what", "net_error", "nccl_result")
     said = (record.fields.get(name) for record in own for name in names)
-    code = own[0].fields.get("nccl_code", "")
+    code = next((record.fields["nccl_code"] for record in own if "nccl_code" in record.fields), "")
     return {"how": next((words for words in said if words), f"-> {code}")}
 
 

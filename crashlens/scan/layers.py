@@ -309,6 +309,10 @@ def _job_step(peeled: Peeled, found: re.Match[str]) -> bool:
     return True
 
 
+def _clock_alone(peeled: Peeled, found: re.Match[str]) -> bool:
+    return not found.start() and not peeled.stamps
+
+
 def _skip(_peeled: Peeled, _found: re.Match[str]) -> bool:
     return True
 
@@ -345,6 +349,7 @@ _LAYERS: tuple[tuple[str, str, Take], ...] = (
     ("ad<", _HOST + r" kernel: " + _DRIVER_AHEAD, _kernel_host),
     ("a", r"kernel: " + _DRIVER_WORD, _kernel_word),
     ("[", r"\[(?:\.\.\.|\u2026)\] ", _skip),  # where a person left a stamp out
+    ("d", r"\d\d:\d\d:\d\d[.,]\d{3,9} {1,2}(?=\[)", _clock_alone),  # a time of day alone dates nothing
     # launchers
     ("[", r"\[rank(?P<rank>\d{1,6})\]:? ?", _rank),
     ("[", r"\[default(?P<local_rank>\d{1,4})\]: ?", _local_rank),
