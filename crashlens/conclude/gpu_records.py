@@ -127,11 +127,7 @@ def _cases_of(burst: Burst, scene: Scene) -> list[GpuCase]:
     by_gpu: dict[str, list[LogRecord]] = {}
     for record in burst.records:
         by_gpu.setdefault(_device(record, scene), []).append(record)
-    groups = [
-        GpuCase(reading_of(lead), lead, own)
-        for own in by_gpu.values()
-        for lead in [_lead_of(own, scene)]
-    ]
+    groups = [GpuCase(reading_of(lead), lead, own) for own in by_gpu.values() for lead in [_lead_of(own, scene)]]
     groups.sort(key=lambda case: (first_cause_rank(case.lead), sort_key(case.lead)))
     cases: list[GpuCase] = []
     for group in groups:

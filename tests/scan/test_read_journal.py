@@ -11,7 +11,9 @@ from crashlens.scan.normalise import wrapping_of
 
 ReadFile = Callable[[str | bytes], cl.Case]
 XID = "NVRM: Xid (PCI:0000:c6:00): 79, pid=4711, name=python, GPU has fallen off the bus."
-TRACEBACK = 'Traceback (most recent call last):\n  File "/w/t.py", line 3, in <module>\n    main()\nValueError: bad shape'
+TRACEBACK = (
+    'Traceback (most recent call last):\n  File "/w/t.py", line 3, in <module>\n    main()\nValueError: bad shape'
+)
 US = 1790848807123456  # 2026-10-01 10:00:07.123456 UTC
 FIELDS = {"__CURSOR": "s=1", "__REALTIME_TIMESTAMP": str(US), "_TRANSPORT": "kernel", "_HOSTNAME": "node7"}
 
