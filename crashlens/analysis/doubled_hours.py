@@ -34,7 +34,7 @@ def doubled_hours(rows: Iterable[dict[str, Any]]) -> set[tuple[str, int]]:
         if hour % 24 >= LAST_HOUR:
             continue
         key = (clock_id, hour)
-        if clock_us <= highest.get(key, clock_us) - LEAST_BACK_US and _is_doubled(hour, ":local_no_year" in clock_id):
+        if clock_us <= highest.get(key, clock_us) - LEAST_BACK_US and _is_doubled(hour, _years_of(clock_id)):
             found.add(key)
         highest[key] = max(clock_us, highest.get(key, clock_us))
     return found
@@ -45,13 +45,17 @@ def hour_of(row: dict[str, Any]) -> tuple[str, int] | None:
     return None if row["clock_us"] is None else (row["clock_id"], row["clock_us"] // HOUR_US)
 
 
+def _years_of(clock_id: str) -> range | None:
+    """The years that are tried for stamps of this clock, or None where they have a year themselves."""
+    return YEARS if ":local_no_year" in clock_id else None
+
+
 @lru_cache(maxsize=256)
-def _is_doubled(hour: int, yearless: bool) -> bool:
-    """Whether the wall clock of some zone shows this hour twice; without a year, whether it does in some year."""
+def _is_doubled(hour: int, years: range | None) -> bool:
+    """Whether the wall clock of some zone shows this hour twice: in its year, or in one of `years`."""
     moment = from_us(hour * HOUR_US)
-    years = YEARS if yearless else (moment.year,)
     zones = [ZoneInfo(name) for name in sorted(available_timezones())]
-    for year in years:
+    for year in (moment.year,) if years is None else years:
         try:
             in_year = to_us(moment.replace(year=year))
         except ValueError:

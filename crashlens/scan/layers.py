@@ -29,6 +29,8 @@ _DRIVER_AHEAD = (
 _DRIVER_WORD = (
     r"(?=(?:\[ *\d{1,10}\.\d{1,6}\] ?)?(?:NVRM: |nvidia-nvswitch\d{0,3}: |nvidia-peermem |pcieport |mlx5_core ))"
 )
+# Of compose, and of a swarm: `train.1.x7ab@node1`
+_SERVICE = r"(?P<part>[A-Za-z][\w.]{0,60}[-_.][\w.-]{0,60}(?:@[\w.-]{1,80})?|[A-Za-z][\w.]{0,60}(?=  ))"
 # What grep prints in front of a line that it found in several files, with or without -n.
 _LOG_FILE = (
     r"(?P<part>(?:[\w.+@-]{0,80}/){0,12}(?:[\w.+@-]{1,80}\.(?:log|out|err|txt)|syslog|messages|dmesg)"
@@ -347,7 +349,7 @@ _LAYERS: tuple[tuple[str, str, Take], ...] = (
     ("a/.d", _LOG_FILE, _compose),
     ("sd", r" {0,8}\d{1,7}\t", _at_the_start),  # cat -n
     ("[", r"\[pod/(?P<part>[\w.-]{1,253}/[\w.-]{1,63})\] ?", _part),
-    ("a", r"(?P<part>[A-Za-z][\w.]{0,60}[-_.][\w.-]{0,60}(?:@[\w.-]{1,80})?|[A-Za-z][\w.]{0,60}(?=  )) {1,60}\| ", _compose),
+    ("a", _SERVICE + r" {1,60}\| ", _compose),
     ("<", _SYSLOG_5424, _syslog_5424),
     ("<", r"<(?P<priority>\d{1,3})>", _priority),
     ("da", _TALOS, _talos),
@@ -360,7 +362,7 @@ _LAYERS: tuple[tuple[str, str, Take], ...] = (
     ("[", rf"\[(?:{_NAME}|[^\W\d_]) {_MONTH} +(?P<day>\d\d?) {_CLOCK}(?: (?P<year>\d{{4}}))?\] ?", _ctime),
     ("[", r"\[(?P<job>\d{1,10})\.(?P<step>\d{1,6}|batch|extern|interactive)\] ", _job_step),
     ("[", _UPTIME, _uptime),
-    ("[", r"\[ *(?P<seconds>\d{1,10})\.(?P<fraction>\d{1,2})\] " + _DRIVER_WORD, _uptime),  # digits left out by a person
+    ("[", r"\[ *(?P<seconds>\d{1,10})\.(?P<fraction>\d{1,2})\] " + _DRIVER_WORD, _uptime),  # digits left out
     ("[", r"\[ {0,6}\+ {0,6}\d{1,6}\.\d{6}\] ?", _kernel_word),  # dmesg --reltime inside another envelope
     ("[", rf"\[{_MONTH} ?(?P<day>\d\d?) (?P<hour>\d\d):(?P<minute>\d\d)\] ", _reltime),
     ("d", r"(?P<priority>\d{1,5}),\d{1,12},(?P<microseconds>\d{1,18}),[^;]{0,40};", _kmsg),

@@ -121,7 +121,8 @@ class Export:
 
     def _more(self, line: bytes, number: int, out: LineWriter) -> None:
         """One more line of a field that holds no text."""
-        assert self.open is not None
+        if self.open is None:
+            return
         name, first, data = self.open
         data += line + b"\n"
         size = int.from_bytes(data[:_SIZE], "little")
@@ -209,8 +210,8 @@ class Verbose:
     def feed(self, block: Block) -> Block:
         """See `Normaliser.feed`."""
         out = LineWriter(block)
-        for number, line in as_they_are(block):
-            line = line.removesuffix(b"\r")
+        for number, whole in as_they_are(block):
+            line = whole.removesuffix(b"\r")
             cursor, found = _CURSOR.match(line), _INDENTED.fullmatch(line)
             if cursor:
                 self.record.write(out)

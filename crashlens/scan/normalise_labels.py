@@ -128,7 +128,7 @@ def _host_said(line: bytes) -> bytes:
 
 @dataclass
 class Quoted:
-    """A whole log that somebody quoted: `> ` in front of nearly every line. One such line among others is a quotation."""
+    """A whole log that somebody quoted: `> ` in front of nearly every line. One such line among others is a quote."""
 
     head: list[bytes]
 
