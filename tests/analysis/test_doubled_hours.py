@@ -41,8 +41,8 @@ def test_without_both_nothing_is_doubled(stamps: list[str]) -> None:
 
 
 def test_a_time_that_is_placed_is_left_alone() -> None:
-    placed = {"time_utc": datetime(2026, 10, 25, tzinfo=UTC)}
-    assert doubled_hours([row("2026-10-25 02:58:07", **placed), row("2026-10-25 02:08:08", **placed)]) == set()
+    at = datetime(2026, 10, 25, tzinfo=UTC)
+    assert doubled_hours([row("2026-10-25 02:58:07", time_utc=at), row("2026-10-25 02:08:08", time_utc=at)]) == set()
     clock = "s0:monotonic"
     assert doubled_hours([row("2026-10-25 02:58:07", clock), row("2026-10-25 02:08:08", clock)]) == set()
 
