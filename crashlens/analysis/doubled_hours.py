@@ -34,7 +34,7 @@ def doubled_hours(rows: Iterable[dict[str, Any]]) -> set[tuple[str, int]]:
         if hour % 24 >= LAST_HOUR:
             continue
         key = (clock_id, hour)
-        before: int = highest.get(key, clock_us)
+        before = highest.get(key, int(clock_us))
         if clock_us <= before - LEAST_BACK_US and _is_doubled(hour, _years_of(clock_id)):
             found.add(key)
         highest[key] = max(clock_us, before)
