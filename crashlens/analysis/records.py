@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from crashlens.analysis.doubled_hours import HOUR_US, doubled_hours, hour_of
 from crashlens.findings import Place
 from crashlens.timebase import Instant, Order, distance_us, order, to_us
 
@@ -72,8 +73,13 @@ def log_records(events: pl.DataFrame, sources: pl.DataFrame) -> list[LogRecord]:
     """
     paths = dict(zip(sources["source_id"].to_list(), sources["path"].to_list(), strict=True))
     short = _short_names(set(events["host"].drop_nulls().to_list()))
-    rows = events.sort("source_id", "line", "n").iter_rows(named=True)
-    return _placed([_record(row | {"host": short.get(row["host"], row["host"])}, paths) for row in rows])
+    rows = list(events.sort("source_id", "line", "n").iter_rows(named=True))
+    doubled = doubled_hours(rows)
+    for row in rows:
+        row["host"] = short.get(row["host"], row["host"])
+        if doubled and hour_of(row) in doubled:
+            row["uncertainty_us"] = (row["uncertainty_us"] or 0) + HOUR_US
+    return _placed([_record(row, paths) for row in rows])
 
 
 def _placed(records: list[LogRecord]) -> list[LogRecord]:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from crashlens.analysis.bursts import first_cause_rank
-from crashlens.analysis.records import order_of
+from crashlens.analysis.records import LogRecord, order_of
 from crashlens.catalog.phrases import in_language
 from crashlens.catalog.record_causes import VERDICTS
 from crashlens.conclude.application import conclude_application
@@ -161,7 +161,8 @@ def _covered(finding: Finding, taken: set[Place]) -> bool:
 def _behind(scene: Scene, hang: Hang, case: GpuCase) -> bool:
     """Whether a GPU case ranks behind the waits: nothing shows that it concerns this run, or it came later.
 
-    A lost bus that is not ruled out stays in front: it ends every process on that GPU.
+    A lost bus that is not ruled out stays in front: it ends every process on that GPU. So does a fault of a process
+    that waited itself, where nothing orders the two: that the wait came first is not shown.
     """
     own = [
         relation
@@ -172,14 +173,33 @@ def _behind(scene: Scene, hang: Hang, case: GpuCase) -> bool:
     ]
     if any(relation.reading == "forbidden" for relation in own):
         return True
+    if any(relation.identities["pid"] == "equal" and relation.ordered == "unordered" for relation in own):
+        return False
     return first_cause_rank(case.lead) > 1
 
 
 def _after(scene: Scene, hang: Hang, finding: Finding) -> bool:
-    """Whether the first record of a finding came after every wait had begun, so that it did not start them."""
+    """Whether the first record of a finding came after every wait had begun, so that it did not start them.
+
+    The error of a rank that did not wait itself is told before the timeouts of the others if it was written before
+    them: what a GPU does is noticed late, and a collective is begun before it is known who will not finish it.
+    """
     firsts = [record for record in scene.records if record.place == finding.first_event]
+    skew_us = scene.context.skew_us
+    if any(_left_the_wait(hang, record, skew_us) for record in firsts):
+        return False
     return bool(firsts and hang.waits) and all(
-        order_of(wait, record, skew_us=scene.context.skew_us) == "before" for record in firsts for wait in hang.waits
+        order_of(wait, record, skew_us=skew_us) == "before" for record in firsts for wait in hang.waits
+    )
+
+
+def _left_the_wait(hang: Hang, record: LogRecord, skew_us: int) -> bool:
+    """Whether a rank of the run that printed no timeout failed while the others waited."""
+    return (
+        record.rank is not None
+        and record.rank not in hang.ranks
+        and record.source_id in hang.run.sources
+        and all(order(record.written, wait.written, skew_us=skew_us) == "before" for wait in hang.waits)
     )
 
 

@@ -29,7 +29,8 @@ from crashlens.conclude.wording import compose, number_ranges, say
 from crashlens.findings import Finding, Place
 
 Members = list[tuple[LogRecord, Told]]
-_PEER = ("nccl.peer_lost", "c10d.watchdog_terminated", "torch.dist_backend_error")
+_PEER = ("nccl.peer_lost", "c10d.watchdog_terminated", "torch.dist_backend_error", "torch.nccl_result")
+_PEER_SAYS = ("reason", "what", "test_what", "call_what")
 _EXCEPTIONS = ("python.exception", "python.exception_line", "python.syntax_error")
 # Errors of a program that it may survive: a row of record_causes.toml then tells nothing.
 _SURVIVABLE = ("application.", "gpu.", "host.", "storage.", "process.worker")
@@ -136,10 +137,11 @@ def _tell(telling: _Telling, record: LogRecord) -> Told | None:
 
 
 def _peer(record: LogRecord) -> Told | None:
-    reason = f"{record.fields.get('reason', '')} {record.fields.get('what', '')}".lower()
-    if record.fields.get("nccl_result", "ncclRemoteError") != "ncclRemoteError":
+    reason = " ".join(record.fields.get(name, "") for name in _PEER_SAYS).lower()
+    result = record.fields.get("nccl_result")
+    if result is not None and result != "ncclRemoteError":
         return None
-    if record.rule_id != "nccl.peer_lost" and "remote process exited" not in reason:
+    if record.rule_id != "nccl.peer_lost" and result is None and "remote process exited" not in reason:
         return None
     return Told("peer_connection_lost", "communication.peer_connection_lost", "supported", {}, undated_first=False)
 

@@ -6,12 +6,16 @@ about.
 """
 
 from crashlens.analysis.records import LogRecord, sort_key
+from crashlens.conclude.aftermath import Aftermath
 from crashlens.conclude.of_records import Reading, finding_of
 from crashlens.conclude.scene import Scene
 from crashlens.conclude.teardown import follows_a_cancel
 from crashlens.findings import Finding
 
 _UNKNOWN = "unknown.insufficient_evidence"
+_NCCL = frozenset({"torch.dist_backend_error", "torch.nccl_result", "nccl.net_plugin_error", "nccl.unwind"})
+_WARNING_LINES = 4  # lines of other ranks may stand between a warning and the code that it returns
+_IN_PROGRESS = "7"  # the code of a call that is not done yet
 # Stories in the order in which they are asked about: what is nearer to the fault comes first.
 _STORIES: tuple[tuple[str, frozenset[str]], ...] = (
     ("worker_ended", frozenset({"vllm.worker_died", "tgi.shard_failed", "triton.stub_died", "trtllm.worker_died"})),
@@ -28,6 +32,7 @@ _STORIES: tuple[tuple[str, frozenset[str]], ...] = (
     ("server_stopped", frozenset({"triton.stopped"})),
     ("server_stop_late", frozenset({"triton.exit_timeout"})),
     ("job_failed", frozenset()),
+    ("nccl_failed", _NCCL),
     ("cancelled", frozenset({"slurm.cancelled", "slurm.job_killed_by"})),
     ("restarting", frozenset({"k8s.restarting", "k8s.probe_failed"})),
 )
@@ -43,12 +48,18 @@ def conclude_endings(scene: Scene, told: list[Finding]) -> list[Finding]:
     """
     if any(finding.verdict != "benign" for finding in told):
         return []
-    endings = [(record, story) for record in sorted(scene.records, key=sort_key) if (story := _story(record))]
+    aftermath = Aftermath(scene)
+    endings = [
+        (record, story)
+        for record in sorted(scene.records, key=sort_key)
+        if (story := _story(record)) and not (story == "nccl_failed" and aftermath.went_on(record))
+    ]
     for story, _ in _STORIES:
         own = [record for record, its in endings if its == story and not follows_a_cancel(scene, record)]
         if own:
             others = [record for record, _ in endings if record not in own]
-            return [finding_of(scene, Reading(story, _UNKNOWN, "undecided"), own[0], context=own, downstream=others)]
+            reading = Reading(story, _UNKNOWN, "undecided", _values([_warned(scene, own[0]), *own]))
+            return [finding_of(scene, reading, _warned(scene, own[0]), context=own, downstream=others)]
     return []
 
 
@@ -58,6 +69,8 @@ def _story(record: LogRecord) -> str | None:
         return None
     if record.rule_id == "slurm.cancelled" and why.startswith("node failure"):
         return "scheduler_lost_node"
+    if record.fields.get("nccl_code") == _IN_PROGRESS:
+        return None
     if record.rule_id == "slurm.job_state":
         state = record.fields.get("state") or record.fields.get("shown_state", "")
         if state.startswith("NODE_FA"):
@@ -71,3 +84,27 @@ def _story(record: LogRecord) -> str | None:
 def _is_step(record: LogRecord) -> bool:
     """Whether this is the state of one step and not of a whole job."""
     return "step" in record.fields or record.text.strip().startswith(f"{record.job_id}.")
+
+
+def _warned(scene: Scene, record: LogRecord) -> LogRecord:
+    """The warning that NCCL printed right in front of an error code on its way up, or the record itself."""
+    if record.rule_id != "nccl.unwind":
+        return record
+    before = [
+        other
+        for other in scene.records
+        if other.rule_id == "nccl.warn"
+        and (other.source_id, other.host, other.pid) == (record.source_id, record.host, record.pid)
+        and 0 < record.place.line - other.place.line <= _WARNING_LINES
+    ]
+    return max(before, key=lambda other: other.place.line, default=record)
+
+
+def _values(own: list[LogRecord]) -> dict[str, object]:
+    """How NCCL words its failure: the first words, or the number that its calls returned."""
+    if not {record.rule_id for record in own} & _NCCL:
+        return {}
+    names = ("what", "test_what", "call_what", "net_error", "nccl_result")
+    said = (record.fields.get(name) for record in own for name in names)
+    code = next((record.fields["nccl_code"] for record in own if "nccl_code" in record.fields), "")
+    return {"how": next((words for words in said if words), f"-> {code}")}

@@ -19,6 +19,7 @@ def tell_refusal(scene: Scene, aftermath: Aftermath, record: LogRecord) -> Told:
     """A refused allocation with the numbers of torch's allocator."""
     numbers = read_allocation(record.fields)
     values = captures(scene, record, numbers=_numbers(scene, record, numbers))
+    values.setdefault("requested", say(scene.lang, "words", "unknown_size"))
     if numbers.unallocated is not None:
         values.setdefault("unallocated", size_text(numbers.unallocated))
     if aftermath.went_on(record):

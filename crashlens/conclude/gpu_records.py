@@ -127,11 +127,7 @@ def _cases_of(burst: Burst, scene: Scene) -> list[GpuCase]:
     by_gpu: dict[str, list[LogRecord]] = {}
     for record in burst.records:
         by_gpu.setdefault(_device(record, scene), []).append(record)
-    groups = [
-        GpuCase(reading_of(lead), lead, own)
-        for own in by_gpu.values()
-        for lead in [leading_record(own, skew_us=scene.context.skew_us)]
-    ]
+    groups = [GpuCase(reading_of(lead), lead, own) for own in by_gpu.values() for lead in [_lead_of(own, scene)]]
     groups.sort(key=lambda case: (first_cause_rank(case.lead), sort_key(case.lead)))
     cases: list[GpuCase] = []
     for group in groups:
@@ -141,6 +137,25 @@ def _cases_of(burst: Burst, scene: Scene) -> list[GpuCase]:
         else:
             host.records += group.records
     return cases
+
+
+def _lead_of(records: list[LogRecord], scene: Scene) -> LogRecord:
+    """The record of one GPU in a burst that is named first.
+
+    One that decides nothing by itself does not stand in front of an earlier one that does.
+    """
+    skew_us = scene.context.skew_us
+    lead = leading_record(records, skew_us=skew_us)
+    if reading_of(lead) is not None:
+        return lead
+    telling = [
+        record
+        for record in records
+        if (reading := reading_of(record)) is not None
+        and reading.verdict in {"supported", "consistent"}
+        and order(record.written, lead.written, skew_us=0) == "before"
+    ]
+    return leading_record(telling, skew_us=skew_us) if telling else lead
 
 
 def _belongs(group: GpuCase, case: GpuCase) -> bool:

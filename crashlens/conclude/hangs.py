@@ -101,6 +101,8 @@ def _hang(run: Run, start: int, own: list[LogRecord]) -> Hang:
     store = sorted((record for record in own if record.rule_id in STORE_WAITS), key=sort_key)
     told = sorted((record for record in own if record.rule_id in TOLD_MISMATCH), key=sort_key)
     taken = {(record.place, record.n) for record in (*stuck, *store, *told)}
+    # A watchdog that ends with the error of a CUDA call passes that on: the line tells of it, not of the wait.
+    passed_on = {record.place for record in own if record.topic == "gpu.cuda_error"}
     following = [
         record
         for record in own
@@ -108,6 +110,7 @@ def _hang(run: Run, start: int, own: list[LogRecord]) -> Hang:
         and record.topic not in _NO_FOLLOWERS
         and record.rule_id != WAITS
         and (record.place, record.n) not in taken
+        and record.place not in passed_on
     ]
     parted = find_parted_calls(own)
     disagreements = [*find_disagreements(own), *([parted] if parted is not None else [])]

@@ -21,6 +21,7 @@ _OF_THE_JOB = (
 _KILLED_CODES = {-9, 137}
 _CRASH_CODES = {-11, 139, -7, 135, -4, 132, -8, 136}
 _ABORT_CODES = {-6, 134}
+_WRAPPER = "launcher.command_failed"  # Python's words for a child that ended
 _SIGNALS = ("signal", "caught", "received", "stack_signal")
 _KILLED = {"Killed", "SIGKILL"}
 _CRASHED = {
@@ -72,7 +73,7 @@ def tell_end(scene: Scene, record: LogRecord) -> Told | None:
 
 def only_fallout(record: LogRecord) -> bool:
     """Whether an end only follows from an error told elsewhere: an abort, or a worker that is merely gone."""
-    if record.rule_id in {"process.terminate_called", "ray.worker_died", "ray.node_lost"}:
+    if record.rule_id in {"process.terminate_called", "ray.worker_died", "ray.node_lost", _WRAPPER}:
         return True
     if record.rule_id == "torch.dataloader_killed" and "gone" in record.fields:
         return True
@@ -84,7 +85,7 @@ def only_fallout(record: LogRecord) -> bool:
 def states_end(record: LogRecord) -> bool:
     """Whether a record states how a process ended."""
     ends = ("process.signal", "python.fatal", "process.terminate_called", "torch.dataloader_killed")
-    return record.rule_id in ends or record.topic.startswith("process.exit")
+    return record.rule_id in {*ends, _WRAPPER} or record.topic.startswith("process.exit")
 
 
 def _how(scene: Scene, record: LogRecord) -> tuple[str, str] | None:
@@ -122,7 +123,7 @@ def _signal(record: LogRecord) -> str | None:
     """The signal in words or by name; a launcher that states an exit code says the signal by it."""
     if record.rule_id in {"process.signal", "torch.dataloader_killed"}:
         return next((record.fields[name].strip() for name in _SIGNALS if name in record.fields), None)
-    if not record.topic.startswith("process.exit") or record.exit_code is not None:
+    if not (record.topic.startswith("process.exit") or record.rule_id == _WRAPPER) or record.exit_code is not None:
         return None
     named = record.fields.get("signal") or record.fields.get("what", "")
     known = {str(one.value): one.name for one in Signals}

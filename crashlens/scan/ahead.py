@@ -77,15 +77,15 @@ def blocks_ahead(member: Member, searches: Searches | None, *, processes: int | 
         yield from member.blocks()
         return
     done = 0
-    with suppress(_LostError), _helper(member, searches) as helper:
+    with suppress(_LostError), _started(member, searches) as ahead:
         first = Member(member.path, member.file).blocks()
         for block in islice(first, ALONE):
             yield block
             done += 1
-        for block in helper.blocks():
+        for block in ahead.blocks():
             yield block
             done += 1
-        helper.finish(member)
+        ahead.finish(member)
         return
     yield from islice(member.blocks(), done, None)
 
@@ -105,7 +105,7 @@ class _LostError(Exception):
 
 
 @contextmanager
-def _helper(member: Member, searches: Searches | None) -> Generator["_Helper"]:
+def _started(member: Member, searches: Searches | None) -> Generator["_Ahead"]:
     """Start a helper, and end it behind the block.
 
     Raises:
@@ -126,14 +126,14 @@ def _helper(member: Member, searches: Searches | None) -> Generator["_Helper"]:
     except OSError as error:
         raise _LostError from error
     try:
-        yield _Helper(process, memory, (member.path, str(member.file.absolute())), searches)
+        yield _Ahead(process, memory, (member.path, str(member.file.absolute())), searches)
     finally:
         process.kill()
         process.communicate()
         memory.close()
 
 
-class _Helper:
+class _Ahead:
     """The helper as it is seen from here."""
 
     def __init__(

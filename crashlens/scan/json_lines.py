@@ -14,7 +14,8 @@ LONGEST_DOCUMENT = 2 * 1024 * 1024
 LONGEST_BYTES = 1024 * 1024  # of a MESSAGE given as an array of byte values
 MOST_LINES = 2000  # of one message that holds line ends
 
-_MESSAGE = ("log", "MESSAGE", "msg", "message", "@message", "event")
+_MESSAGE = ("log", "MESSAGE", "msg", "message", "@message", "event", "textPayload")
+_PAYLOAD = "jsonPayload"  # of Google Cloud Logging: the object that the program logged
 _TIME = ("time", "timestamp", "@timestamp", "ts", "asctime", "datetime", "t")
 _LEVEL = ("level", "lvl", "severity", "levelname", "loglevel")
 _HOST = ("_HOSTNAME", "hostname", "host", "node", "nodename", "node_name")
@@ -64,7 +65,9 @@ def message_of(document: dict[str, Any]) -> str | None:
     """The message of a JSON log line with the error and the traceback that stand beside it, or None."""
     message = next((text for name in _MESSAGE if (text := message_text(document.get(name))) is not None), None)
     if message is None:
-        return None
+        payload: object = document.get(_PAYLOAD)
+        inner = cast("dict[str, Any]", payload) if isinstance(payload, dict) else {}
+        return None if _PAYLOAD in inner else message_of(inner) if inner else None
     error = next((text for name in _ERROR if (text := document.get(name)) and isinstance(text, str)), "")
     if error and error not in message:
         message = f"{message.rstrip()}: {error}"

@@ -26,6 +26,16 @@ _TAG_AHEAD = r"(?=[A-Za-z0-9<][\w.<>*-]{0,80} [A-Za-z_][\w./@()-]{0,60}(?:\[\d{1
 _DRIVER_AHEAD = (
     r"(?=\[ *\d{1,10}\.\d{3,6}\]|[A-Za-z][\w-]{2,30}(?: [0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.\d)?(?: \w{1,20})?: )"
 )
+_DRIVER_WORD = (
+    r"(?=(?:\[ *\d{1,10}\.\d{1,6}\] ?)?(?:NVRM: |nvidia-nvswitch\d{0,3}: |nvidia-peermem |pcieport |mlx5_core ))"
+)
+# Of compose, and of a swarm: `train.1.x7ab@node1`
+_SERVICE = r"(?P<part>[A-Za-z][\w.]{0,60}[-_.][\w.-]{0,60}(?:@[\w.-]{1,80})?|[A-Za-z][\w.]{0,60}(?=  ))"
+# What grep prints in front of a line that it found in several files, with or without -n.
+_LOG_FILE = (
+    r"(?P<part>(?:[\w.+@-]{0,80}/){0,12}(?:[\w.+@-]{1,80}\.(?:log|out|err|txt)|syslog|messages|dmesg)"
+    r"(?:[.-]\d{1,8})?(?:\.(?:gz|xz|zst|bz2))?):(?:\d{1,9}[:-])?(?=\S)"
+)
 _NCCL = (
     _HOST
     + r":(?P<pid>\d{1,10}):\d{1,10} \[-?\d{1,4}\] (?:[\w/.]{1,80}:\d{1,6} )?NCCL (?P<level>INFO|WARN|ERROR|TRACE) ?"
@@ -210,6 +220,15 @@ def _rank(peeled: Peeled, found: re.Match[str]) -> bool:
     return True
 
 
+def _host_and_rank(peeled: Peeled, found: re.Match[str]) -> bool:
+    _host(peeled, found["host"])
+    return _rank(peeled, found)
+
+
+def _at_the_start(_peeled: Peeled, found: re.Match[str]) -> bool:
+    return not found.start()
+
+
 def _local_rank(peeled: Peeled, found: re.Match[str]) -> bool:
     peeled.local_rank = int(found["local_rank"])
     return True
@@ -322,6 +341,10 @@ def _job_step(peeled: Peeled, found: re.Match[str]) -> bool:
     return True
 
 
+def _clock_alone(peeled: Peeled, found: re.Match[str]) -> bool:
+    return not found.start() and not peeled.stamps
+
+
 def _skip(_peeled: Peeled, _found: re.Match[str]) -> bool:
     return True
 
@@ -339,30 +362,41 @@ _LAYERS: tuple[tuple[str, str, Take], ...] = (
     ("[", rf"\[{_DATE}[T ]{_CLOCK}(?: ?{_OFFSET})?\] ?", _stamped("bracketed")),
     ("d", rf"{_DATE}[T ,]{_CLOCK}(?: ?\||:(?= ))?(?: |\t|$)", _stamped("wall")),
     ("a", r"(?P<part>stdout|stderr) [FP](?::[\w:]{1,20})? ", _cri),
+    ("a/.d", _LOG_FILE, _compose),
+    ("sd", r" {0,8}\d{1,7}\t", _at_the_start),  # cat -n
     ("[", r"\[pod/(?P<part>[\w.-]{1,253}/[\w.-]{1,63})\] ?", _part),
-    ("a", r"(?P<part>[A-Za-z][\w.]{0,60}[-_][\w.-]{0,60}|[A-Za-z][\w.]{0,60}(?=  )) {1,60}\| ", _compose),
+    ("a", _SERVICE + r" {1,60}\| ", _compose),
     ("<", _SYSLOG_5424, _syslog_5424),
     ("<", r"<(?P<priority>\d{1,3})>", _priority),
     ("da", _TALOS, _talos),
     ("a", rf"{_NAME} {_DATE} {_CLOCK} (?:(?P<offset>UTC|GMT)|[A-Z+-][A-Z\d]{{1,4}}) {_TAG_AHEAD}", _short_full),
     ("ads", rf" ?{_MONTH} +(?P<day>\d\d?) {_CLOCK} ", _stamped("syslog")),
+    ("a", rf"{_MONTH} +(?P<day>\d\d?) (?P<year>\d{{4}}) {_CLOCK} {_TAG_AHEAD}", _stamped("syslog")),
+    ("d", rf"(?P<year>\d{{4}}) {_MONTH} +(?P<day>\d\d?) {_CLOCK} {_TAG_AHEAD}", _stamped("syslog")),
     ("d", rf"(?P<seconds>1\d{{9}})\.(?P<fraction>\d{{6}}) {_TAG_AHEAD}", _epoch),
     # kernel
     ("[", rf"\[(?:{_NAME}|[^\W\d_]) {_MONTH} +(?P<day>\d\d?) {_CLOCK}(?: (?P<year>\d{{4}}))?\] ?", _ctime),
     ("[", r"\[(?P<job>\d{1,10})\.(?P<step>\d{1,6}|batch|extern|interactive)\] ", _job_step),
     ("[", _UPTIME, _uptime),
+    ("[", r"\[ *(?P<seconds>\d{1,10})\.(?P<fraction>\d{1,2})\] " + _DRIVER_WORD, _uptime),  # digits left out
     ("[", r"\[ {0,6}\+ {0,6}\d{1,6}\.\d{6}\] ?", _kernel_word),  # dmesg --reltime inside another envelope
     ("[", rf"\[{_MONTH} ?(?P<day>\d\d?) (?P<hour>\d\d):(?P<minute>\d\d)\] ", _reltime),
     ("d", r"(?P<priority>\d{1,5}),\d{1,12},(?P<microseconds>\d{1,18}),[^;]{0,40};", _kmsg),
     ("a", r"(?:kern|user|daemon|syslog) {0,3}:\w{3,7} {0,4}: ", _kernel_word),
     ("ad<", r"(?!(?:INFO|WARN|WARNING|ERROR|DEBUG|FATAL|CRITICAL|TRACE)\b)" + _SYSLOG_TAG, _syslog_tag),
     ("ad<", _HOST + r" kernel: " + _DRIVER_AHEAD, _kernel_host),
+    ("a", r"kernel: " + _DRIVER_WORD, _kernel_word),
     ("[", r"\[(?:\.\.\.|\u2026)\] ", _skip),  # where a person left a stamp out
+    ("d", r"\d\d:\d\d:\d\d[.,]\d{3,9} {1,2}(?=\[)", _clock_alone),  # a time of day alone dates nothing
     # launchers
     ("[", r"\[rank(?P<rank>\d{1,6})\]:? ?", _rank),
-    ("[", r"\[default(?P<local_rank>\d{1,4})\]: ?", _local_rank),
-    ("[", r"\[\d{1,5},(?P<rank>\d{1,6})\]<(?:stdout|stderr)>: ?", _rank),
+    ("[", r"\[(?:rank|RANK)(?:: | )(?P<rank>\d{1,6})\]:? ?", _rank),
+    ("[", r"\[(?:default|trainer|worker|actor|learner)(?P<local_rank>\d{1,4})\]: ?", _local_rank),
+    ("[", r"\[(?:(?:[\w.-]{1,80}@)?\d{1,5},)?(?P<rank>\d{1,6})\]<(?:stdout|stderr)>: ?", _rank),
+    ("[", r"\[(?P<host>[A-Za-z][\w.-]{0,80}):rank[ _-]?(?P<rank>\d{1,6})\]:? ?", _host_and_rank),
     ("a", r"rank[=:](?P<rank>\d{1,6})[ ,:]+", _rank),
+    ("a", r"(?P<part>[a-z][\w.-]{0,60}/)?rank[ _-]?(?P<rank>\d{1,6}): ", _rank),
+    ("-", r"- rank[ _-]?(?P<rank>\d{1,6}) - ", _rank),
     ("a", r"(?P<part>NODE-\d{1,5}) (?=\[rank\d)", _part),
     ("[", r"\[" + _HOST + r":(?P<number>\d{1,7})\]:? ?", _host_and_number),
     ("(", _ACTOR, _actor),
@@ -385,6 +419,7 @@ _LAYERS: tuple[tuple[str, str, Take], ...] = (
     ("a", r'time="?' + _DATE + "T" + _CLOCK + _OFFSET + r'?"? level=(?P<level>\w{3,8}) (?:source=\S{1,99} )?(?:msg=")?',
      _stamp_and_level("logfmt")),
     ("-", r"- [\w.]{1,80} - " + _LEVEL + r" - ", _level),
+    ("a", r"(?<= - )" + _LEVEL + r" - ", _level),
     ("a", r"[A-Za-z_][\w.]{2,100}: \[" + _LEVEL + r"\] ", _level),
     ("[", r"\[" + _LEVEL + r"\|[\w./-]{1,200}:\d{1,6}\] ?", _level),
     ("[as", r"(?!\[\w{4,8}\] \[tid )\[? {0,24}" + _LEVEL + r"(?:\]:?|:| +-|(?![\w\]])) ?", _level),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from crashlens.scan import normalise_json, normalise_labels, normalise_parts, normalise_wraps
+from crashlens.scan import normalise_journal, normalise_json, normalise_labels, normalise_parts, normalise_wraps
 from crashlens.scan.member import Block
 
 SNIFFED_LINES = 400
@@ -53,9 +53,12 @@ WRAPPINGS: tuple[Wrapping, ...] = (
     Wrapping("journal_json", normalise_json.journal_share, normalise_json.Documents),
     Wrapping("json_lines", normalise_json.line_share, normalise_json.Documents),
     Wrapping("cri", normalise_parts.cri_share, normalise_parts.Cri),
-    Wrapping("journal_export", normalise_parts.export_share, normalise_parts.Export),
+    Wrapping("journal_export", normalise_journal.export_share, normalise_journal.Export),
+    Wrapping("journal_pretty", normalise_journal.pretty_share, normalise_journal.Pretty),
+    Wrapping("journal_verbose", normalise_journal.verbose_share, normalise_journal.Verbose),
     Wrapping("reltime", normalise_labels.reltime_share, normalise_labels.Reltime),
     Wrapping("srun_label", normalise_labels.task_share, normalise_labels.Tasks),
+    Wrapping("quoted", normalise_labels.quoted_share, normalise_labels.Quoted),
     Wrapping("host_label", normalise_labels.host_share, normalise_labels.Hosts),
     Wrapping("hard_wrapped", normalise_wraps.wrapped_share, normalise_wraps.Wraps),
     Wrapping("rich_table", normalise_wraps.rich_share, normalise_wraps.Rich),

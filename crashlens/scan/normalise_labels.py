@@ -18,9 +18,10 @@ _TASK = re.compile(rb" {0,7}(?:P(\d{1,3}) )?(\d{1,6}): ?")
 _EACH_TASK = re.compile(rb"(?m)^ {0,7}(?:P(\d{1,3}) )?(\d{1,6}): ?")
 _HOST = re.compile(rb"([A-Za-z][A-Za-z0-9.]{0,40}[\d-][A-Za-z0-9.-]{0,40}): ")
 _EACH_HOST = re.compile(rb"(?m)^" + _HOST.pattern)
+_QUOTED = re.compile(rb"(?m)^> ?(?!>)")
 _LOGGED = re.compile(
     rb"\[?\d{4}[-/]\d\d[-/]\d\d[ T]|\[?(?:INFO|WARNING|ERROR)\b|\[(?:rank|default)\d|[IWEF]\d{4} \d\d:"
-    rb"|[\w.-]{1,80}:\d{1,10}:\d{1,10} \["
+    rb"|[\w.-]{1,80}:\d{1,10}:\d{1,10} \[|\[ *\d{1,10}\.\d{3,6}\] |NVRM: "
 )
 _INNER_RANK = re.compile(rb"\[?[Rr]ank[ :=]?(\d{1,6})\]")
 _LOCAL = re.compile(rb"\[default\d{1,4}\]:")
@@ -46,6 +47,12 @@ def host_share(lines: list[bytes]) -> float:
         return 0.0
     logged = sum(_LOGGED.match(label.string, label.end()) is not None for label in found)
     return len(found) / len(lines) if 2 * logged >= len(found) else 0.0
+
+
+def quoted_share(lines: list[bytes]) -> float:
+    """How many of `lines` are quoted as in a mail, as a share; 0 where nine of ten are not."""
+    share = sum(_QUOTED.match(line) is not None for line in lines) / len(lines)
+    return share if len(lines) >= LEAST_LINES and share >= LEAST_LABELLED else 0.0
 
 
 def reltime_share(lines: list[bytes]) -> float:
@@ -117,6 +124,27 @@ class Hosts:
 def _host_said(line: bytes) -> bytes:
     found = _HOST.match(line)
     return write_fields({"host": found[1].decode()}).encode() if found else b""
+
+
+@dataclass
+class Quoted:
+    """A whole log that somebody quoted: `> ` in front of nearly every line. One such line among others is a quote."""
+
+    head: list[bytes]
+
+    def feed(self, block: Block) -> Block:
+        """See `Normaliser.feed`."""
+        data = _QUOTED.sub(b"", block.data)
+        numbers = range(block.first_line, block.first_line + block.data.count(b"\n") + 1)
+        return Block(block.first_line, data, LineMap(numbers, numbers, block.first_line, block.data))
+
+    def close(self) -> Block | None:
+        """See `Normaliser.close`."""
+        return None
+
+    def notices(self) -> list[str]:
+        """See `Normaliser.notices`."""
+        return []
 
 
 @dataclass

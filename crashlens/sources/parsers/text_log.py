@@ -179,7 +179,7 @@ CRI_LOG = Format("cri_log", "log of a container runtime (CRI)", _sniff_wrapped("
 JOURNAL_LOG = Format(
     "journal_log",
     "export of the systemd journal",
-    _sniff_wrapped("journal_json", "journal_export"),
+    _sniff_wrapped("journal_json", "journal_export", "journal_pretty", "journal_verbose"),
     parse,
     _TABLES,
 )
