@@ -321,6 +321,9 @@ class _Everything:
             at += len(line) + 1
         return found if not block.endswith(b"\n") else found[:-1]
 
+    def clean_candidates(self, block: bytes) -> list[Candidate]:
+        return self.candidates(block)
+
 
 def test_the_engine_only_proposes() -> None:
     rules = shipped_rules()
