@@ -1,8 +1,8 @@
 """The fast engine: every rule in one pass over a block, by hyperscan where it is installed.
 
 It searches a wider form of each pattern (widen.py), so that a common literal does not make a common candidate. Lines
-that are long or not UTF-8 are decided by their literals, as the reference does, because there the text that a pattern
-sees is not the bytes of the line.
+that are long, not UTF-8 or hold an escaped quotation mark are decided by their literals, as the reference does, because
+there the text that a pattern sees is not the bytes of the line.
 """
 
 import hashlib
@@ -23,7 +23,8 @@ from crashlens.rules.widen import Wide, widened
 ENGINE = "CRASHLENS_ENGINE"  # environment variable; `reference` searches without hyperscan
 LITERAL_LINE = LONG_LINE // 2  # scan/ may put more in front of a line before it measures it
 FEW_BYTES = 128 * 1024  # of a source that is shorter, plain search ends before hyperscan is ready
-_STRING_OPENS, _ESCAPED = b'] "', b'\\"'  # a message that is one JSON string, and a mark inside it (scan/envelope.py)
+# An escaped quotation mark: the message may be a string of JSON or Go, which is read without them (scan/envelope.py).
+_ESCAPED, _ESCAPES = b'\\"', 2**31 - 2
 _ERROR = -1  # stands for an error word where the number of an item stands
 _MARK = 2**31 - 1  # the number of what terminals do not show
 
@@ -33,6 +34,9 @@ def fast_engine() -> str | None:
     if os.environ.get(ENGINE) == "reference" or find_spec("hyperscan") is None:
         return None
     return "hyperscan"
+
+
+_Fired = dict[int, set[int]]  # the start of each line that fired, with the numbers that did; `_ERROR` for an error word
 
 
 class AutoMatcher:
@@ -100,15 +104,17 @@ class HyperscanMatcher:
 
     def candidates(self, block: bytes) -> Iterator[Candidate]:
         """See `Matcher.candidates`."""
-        return self._of_lines(block, self._search.lines(block))
+        return self._of_lines(block, *self._search.lines(block))
 
     def clean_candidates(self, block: bytes) -> list[Candidate] | None:
         """See `Matcher.clean_candidates`."""
-        lines = self._search.clean_lines(block)
-        return None if lines is None else list(self._of_lines(block, lines))
+        found = self._search.clean_lines(block)
+        return None if found is None else list(self._of_lines(block, *found))
 
-    def _of_lines(self, block: bytes, lines: dict[int, set[int]]) -> Iterator[Candidate]:
+    def _of_lines(self, block: bytes, lines: _Fired, escapes: bool) -> Iterator[Candidate]:  # noqa: FBT001
         odd = _odd_lines(block)
+        if escapes:
+            odd = sorted({*odd, *_escaped_lines(block)})
         if odd:
             self._decide_by_literals(block, odd, lines)
         odd_starts = {start for start, _ in odd}
@@ -125,7 +131,7 @@ class HyperscanMatcher:
 
     def _decide_by_literals(self, block: bytes, odd: list[tuple[int, int]], lines: dict[int, set[int]]) -> None:
         joined = b"\n".join([block[start:end] for start, end in odd])
-        found, at = self._odd.lines(joined), 0
+        (found, _), at = self._odd.lines(joined), 0
         for start, end in odd:
             lines.pop(start, None)
             if at in found:
@@ -167,8 +173,8 @@ class _Search:
         self._database = _database(expressions, instead)
         self._scratch = hyperscan.Scratch(self._database)
 
-    def lines(self, block: bytes) -> dict[int, set[int]]:
-        """Start of each line that fired, with the numbers that did; `_ERROR` for an error word."""
+    def lines(self, block: bytes) -> tuple[_Fired, bool]:
+        """The lines that fired, and whether the block holds an escaped quotation mark."""
         fired: list[tuple[int, int]] = []
 
         def note(number: int, _start: int, end: int, _flags: int, _context: object) -> None:
@@ -177,7 +183,7 @@ class _Search:
         self._database.scan(block, match_event_handler=note, scratch=self._scratch)
         return _by_line(block, fired)
 
-    def clean_lines(self, block: bytes) -> dict[int, set[int]] | None:
+    def clean_lines(self, block: bytes) -> tuple[_Fired, bool] | None:
         """The same; None where the block holds what terminals do not show."""
         fired: list[tuple[int, int]] = []
 
@@ -192,13 +198,16 @@ class _Search:
         return _by_line(block, fired)
 
 
-def _by_line(block: bytes, fired: list[tuple[int, int]]) -> dict[int, set[int]]:
-    lines: dict[int, set[int]] = {}
+def _by_line(block: bytes, fired: list[tuple[int, int]]) -> tuple[_Fired, bool]:
+    lines: _Fired = {}
+    escapes = False
     words = len(ERROR_WORDS)
     for end, number in fired:
-        if number != _MARK:
+        if number == _ESCAPES:
+            escapes = True
+        elif number != _MARK:
             lines.setdefault(block.rfind(b"\n", 0, end) + 1, set()).add(number - words if number >= words else _ERROR)
-    return lines
+    return lines, escapes
 
 
 def _widened(patterns: Sequence[str]) -> list[Wide | None]:
@@ -222,7 +231,7 @@ def _database(expressions: Sequence[Sequence[str]], instead: Sequence[Sequence[s
     import hyperscan  # noqa: PLC0415
 
     pairs = _numbered(expressions)
-    key = hashlib.sha256(repr((str(getattr(hyperscan, "__version__", "")), pairs)).encode()).hexdigest()
+    key = hashlib.sha256(repr((str(getattr(hyperscan, "__version__", "")), pairs, "once")).encode()).hexdigest()
     kept = cached_bytes(f"hyperscan-{key}.db")
     if kept is not None:
         try:
@@ -247,12 +256,18 @@ def _numbered(expressions: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
         *enumerate(map(_quoted, ERROR_WORDS)),
         *((number, one) for number, many in enumerate(expressions, len(ERROR_WORDS)) for one in many),
         *((_MARK, _quoted(mark)) for mark in UNPRINTED),
+        (_ESCAPES, _quoted(_ESCAPED)),
     ]
 
 
 def _compile(database: Any, pairs: Sequence[tuple[int, str]]) -> None:
+    import hyperscan  # noqa: PLC0415
+
+    once = hyperscan.HS_FLAG_SINGLEMATCH
     database.compile(
-        expressions=[text.encode() for _, text in pairs], ids=[number for number, _ in pairs], flags=[0] * len(pairs)
+        expressions=[text.encode() for _, text in pairs],
+        ids=[number for number, _ in pairs],
+        flags=[once if number == _ESCAPES else 0 for number, _ in pairs],
     )
 
 
@@ -267,10 +282,8 @@ def _compiles(pairs: Sequence[tuple[int, str]]) -> bool:
 
 
 def _odd_lines(block: bytes) -> list[tuple[int, int]]:
-    """Start and end of each line that is long, not UTF-8, or whose message is a JSON string with marks, in order."""
+    """Start and end of each line that is long or not UTF-8, in order."""
     odd = set(_long_lines(block))
-    if _STRING_OPENS in block:
-        odd.update(_escaped_lines(block))
     if not block.isascii():
         odd.update(_undecodable_lines(block))
     return sorted(odd)
@@ -294,8 +307,7 @@ def _escaped_lines(block: bytes) -> Iterator[tuple[int, int]]:
     at = block.find(_ESCAPED)
     while at >= 0:
         start, end = _line_around(block, at)
-        if block.find(_STRING_OPENS, start, at) >= 0:
-            yield start, end
+        yield start, end
         at = block.find(_ESCAPED, end)
 
 

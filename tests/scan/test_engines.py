@@ -1,5 +1,6 @@
 """Every engine gives the same records: the fast one against the reference, on what logs hold and should not."""
 
+import json
 import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -175,7 +176,22 @@ def test_the_reference_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_an_expression_that_the_engine_refuses_gives_way_to_the_literals() -> None:
     search = _Search([["(?<=a)b"], ["other"]], [["marker"], ["never"]])
-    assert search.lines(b"ab\nthe marker\nother\nit failed\n") == {3: {0}, 14: {1}, 20: {-1}}
+    assert search.lines(b"ab\nthe marker\nother\nit failed\n") == ({3: {0}, 14: {1}, 20: {-1}}, False)
+
+
+def test_messages_inside_strings_of_json_and_go_give_the_same_records(fast: HyperscanMatcher) -> None:
+    forms = (
+        "E1201 06:49:33.123456 1 server.cc:88] {}",
+        'E1201 06:49:33.123456    1 kubelet.go:2500] "Error syncing pod" err={} pod="ml/a"',
+        'time="2026-12-01T06:49:33Z" level=error msg={}',
+    )
+    lines = [
+        form.format(json.dumps(line, ensure_ascii=False)) for form in forms for item in ITEMS for line in item.matches
+    ]
+    blocks = blocks_of("\n".join(lines).encode())
+    expected = records(REFERENCE, blocks)
+    assert len(expected[0]) > len(ITEMS)
+    assert records(fast, blocks) == expected
 
 
 @pytest.mark.parametrize("mark", UNPRINTED)
