@@ -49,6 +49,8 @@ from crashlens.scan.ahead import serve
 serve(int(sys.argv[2]), sys.stdin.buffer, sys.stdout.buffer)
 """
 
+# No threads that are not needed, and blocks that are freed are kept for the next ones: given back, each page is cleared anew.
+_ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "MALLOC_TRIM_THRESHOLD_": "67108864", "MALLOC_MMAP_THRESHOLD_": "67108864"}
 # The literals and the pattern of each item (rule or step line), as `HyperscanMatcher` takes them.
 Searches = tuple[Sequence[Sequence[str]], Sequence[str]]
 
@@ -119,7 +121,7 @@ def _started(member: Member, searches: Searches | None) -> Generator["_Ahead"]:
             process = subprocess.Popen(
                 [sys.executable, "-I", "-c", _START, json.dumps(_where()), str(shared)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, pass_fds=[shared],
-                env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+                env=os.environ | _ENVIRONMENT,
             )  # fmt: skip
         finally:
             os.close(shared)
