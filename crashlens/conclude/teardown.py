@@ -8,6 +8,7 @@ import polars as pl
 
 from crashlens.analysis.records import LogRecord
 from crashlens.conclude.scene import Scene
+from crashlens.timebase import order
 
 _CONNECTIONS = {"communication.store", "communication.peer", "communication.connect", "communication.error"}
 _SENT_CODES = {-9, 137, -15, 143}
@@ -24,8 +25,8 @@ def is_teardown(scene: Scene, record: LogRecord) -> bool:
 def follows_a_cancel(scene: Scene, record: LogRecord) -> bool:
     """Whether an end or a lost connection stands below the line with which Slurm ended the step, in the same file.
 
-    A training step between the two lines is another run in the same file, as after a requeue with
-    `--open-mode=append`.
+    Where both carry times that can be compared, the times decide and not the lines. A training step between the two
+    lines is another run in the same file, as after a requeue with `--open-mode=append`.
     """
     if record.rule_id != "slurm.task_exit" and record.topic not in _CONNECTIONS and not _was_sent(record):
         return False
@@ -34,7 +35,7 @@ def follows_a_cancel(scene: Scene, record: LogRecord) -> bool:
         for other in scene.records
         if other.rule_id == "slurm.cancelled"
         and other.source_id == record.source_id
-        and other.place.line < record.place.line
+        and _is_before(scene, other, record)
     ]
     if not before:
         return False
@@ -45,6 +46,11 @@ def follows_a_cancel(scene: Scene, record: LogRecord) -> bool:
     return between.is_empty()
 
 
+def _is_before(scene: Scene, other: LogRecord, record: LogRecord) -> bool:
+    said = order(other.written, record.written, skew_us=scene.context.skew_us)
+    return said == "before" or (said == "unordered" and other.place.line < record.place.line)
+
+
 def _was_sent(record: LogRecord) -> bool:
     """Whether a process ended by one of the two signals with which a scheduler ends it."""
     if not record.topic.startswith("process.exit"):
@@ -53,7 +59,11 @@ def _was_sent(record: LogRecord) -> bool:
 
 
 def _stopped_by_kubelet(scene: Scene, record: LogRecord) -> bool:
-    """Whether the kubelet says that it ended this pod: eviction, preemption, deadline, a probe, a stop on request."""
+    """Whether the kubelet says that it ended this pod: eviction, preemption, deadline, a probe, a stop on request.
+
+    Not where it says so of a time after the end: that was another start of the pod.
+    """
+    skew_us = scene.context.skew_us
     pod = record.fields.get("pod")
     if record.rule_id not in _OF_CONTAINERS or not pod or record.exit_code not in _SENT_CODES:
         return False
@@ -61,5 +71,6 @@ def _stopped_by_kubelet(scene: Scene, record: LogRecord) -> bool:
         other.fields.get("pod") == pod
         and (other.rule_id in _BY_KUBELET or (other.rule_id == "k8s.probe_failed" and "killed_by" in other.fields))
         and other.fields.get("namespace") in {None, record.fields.get("namespace")}
+        and order(other.began, record.written, skew_us=skew_us) != "after"
         for other in scene.records
     )

@@ -49,7 +49,7 @@ from crashlens.scan.ahead import serve
 serve(int(sys.argv[2]), sys.stdin.buffer, sys.stdout.buffer)
 """
 
-# No threads that are not needed, and blocks that are freed are kept for the next ones: given back, each page is cleared anew.
+# No threads that are not needed; what is freed is kept for the next blocks, since each page given back is cleared anew.
 _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "MALLOC_TRIM_THRESHOLD_": "67108864", "MALLOC_MMAP_THRESHOLD_": "67108864"}
 # The literals and the pattern of each item (rule or step line), as `HyperscanMatcher` takes them.
 Searches = tuple[Sequence[Sequence[str]], Sequence[str]]
