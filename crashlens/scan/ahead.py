@@ -34,6 +34,7 @@ SLOT = 2 * 1024 * 1024  # bytes that one block may have; the longest has a line 
 TOGETHER = 4  # blocks that are handed over at once: to say it takes as long as to search a fifth of a block
 GROUPS = 12  # groups of blocks that were read and not taken yet
 HUNGRY = 1  # so few of them, and the next is handed over unsearched
+_STATE = ("notices", "lines", "sha256", "complete", "packing")  # what a member knows of its file once it was read
 _LENGTH = Struct("<I")
 _TAKEN = b"."
 # The path is set before anything is imported: the folder of the evidence may stand in it. Two packages are not imported
@@ -113,6 +114,8 @@ def _started(member: Member, searches: Searches | None) -> Generator["_Ahead"]:
     Raises:
         _LostError: There is none.
     """
+    if not sys.executable:  # Python inside another program
+        raise _LostError
     try:
         shared = os.memfd_create("crashlens-ahead")
         try:
@@ -168,11 +171,10 @@ class _Ahead:
 
     def finish(self, member: Member) -> None:
         """Let the member know what the helper knows of the file."""
-        for name, value in self._state.items():
-            setattr(member, name, value)
-
-
-_STATE = ("notices", "lines", "sha256", "complete", "packing")
+        state = self._state
+        member.lines, member.sha256, member.packing = state["lines"], state["sha256"], state["packing"]
+        member.notices += state["notices"]  # behind what was known before it was read
+        member.complete = member.complete and state["complete"]
 
 
 def _searched(data: bytes, changed: bool, found: list[list[Any]], lines: list[int]) -> Searched:  # noqa: FBT001

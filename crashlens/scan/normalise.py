@@ -57,9 +57,9 @@ WRAPPINGS: tuple[Wrapping, ...] = (
     Wrapping("journal_pretty", normalise_journal.pretty_share, normalise_journal.Pretty),
     Wrapping("journal_verbose", normalise_journal.verbose_share, normalise_journal.Verbose),
     Wrapping("reltime", normalise_labels.reltime_share, normalise_labels.Reltime),
-    Wrapping("srun_label", normalise_labels.task_share, normalise_labels.Tasks),
-    Wrapping("quoted", normalise_labels.quoted_share, normalise_labels.Quoted),
-    Wrapping("host_label", normalise_labels.host_share, normalise_labels.Hosts),
+    Wrapping("srun_label", normalise_labels.task_share, normalise_labels.tasks),
+    Wrapping("quoted", normalise_labels.quoted_share, normalise_labels.quoted),
+    Wrapping("host_label", normalise_labels.host_share, normalise_labels.hosts),
     Wrapping("hard_wrapped", normalise_wraps.wrapped_share, normalise_wraps.Wraps),
     Wrapping("rich_table", normalise_wraps.rich_share, normalise_wraps.Rich),
 )

@@ -15,6 +15,7 @@ from crashlens.scan.member import Block
 MOST_FIELDS = 400  # lines of one journal record; more is no record
 MOST_LINES = 70_000  # of one record in pretty JSON: one for each byte of a message that is no text
 LONGEST_FIELD = 1024 * 1024  # bytes of a field that holds no text
+LONGEST_MESSAGE = 64 * 1024  # bytes of a message over several lines
 
 _FIELD = re.compile(rb"([A-Z_][A-Z0-9_]{0,63})=(.*)", re.DOTALL)
 _NAME = re.compile(rb"[A-Z_][A-Z0-9_]{0,63}")
@@ -221,7 +222,7 @@ class Verbose:
                 self.record.fields.setdefault(self.name, found[2].decode("utf-8", "backslashreplace"))
                 if self.name == "MESSAGE":
                     self.record.lines, self.record.raw = (number, number), line
-            elif line.startswith(b"     ") and "MESSAGE" in self.record.fields and self.record.lines[1] == number - 1:
+            elif self._goes_on(line, number):
                 self._more_of_the_message(line, number)
             else:
                 out.add(line, number)
@@ -237,6 +238,12 @@ class Verbose:
     def notices(self) -> list[str]:
         """See `Normaliser.notices`."""
         return []
+
+    def _goes_on(self, line: bytes, number: int) -> bool:
+        """Whether a line belongs to the message that stands right in front of it."""
+        record = self.record
+        near = "MESSAGE" in record.fields and record.lines[1] == number - 1
+        return near and line.startswith(b"     ") and len(record.raw) < LONGEST_MESSAGE
 
     def _more_of_the_message(self, line: bytes, number: int) -> None:
         text = line[len("    MESSAGE=") :] if line[: len("    MESSAGE=")].isspace() else line.lstrip()

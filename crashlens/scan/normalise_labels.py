@@ -4,7 +4,9 @@
 """
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from crashlens.scan.line_writer import LineWriter, as_they_are
@@ -63,54 +65,22 @@ def reltime_share(lines: list[bytes]) -> float:
 
 
 @dataclass
-class Tasks:
-    """`srun --label`: the label names the task. It is the rank too unless a rank inside differs from it."""
+class Labels:
+    """What stands in front of every line is taken off.
 
-    head: list[bytes]
-    ranked: bool = field(init=False)
+    Attributes:
+        label: How it looks at the start of each line.
+        said: What it says of a line, as `write_fields` writes it; None where it says nothing.
+    """
 
-    def __post_init__(self) -> None:
-        labels = [(label, line) for line in self.head if (label := _TASK.match(line))]
-        inner = [(int(label[2]), int(rank[1])) for label, line in labels if (rank := _INNER_RANK.search(line))]
-        local = any(_LOCAL.match(line, label.end()) for label, line in labels)
-        jobs = any(label[1] for label, _ in labels)  # tasks of a heterogeneous job are numbered per component
-        self.ranked = not local and not jobs and all(task == rank for task, rank in inner)
+    label: re.Pattern[bytes]
+    said: Callable[[bytes], bytes] | None
 
     def feed(self, block: Block) -> Block:
         """See `Normaliser.feed`."""
-        data = _EACH_TASK.sub(b"", block.data)
-        count = block.data.count(b"\n") + 1
-        numbers = range(block.first_line, block.first_line + count)
-        return Block(block.first_line, data, LineMap(numbers, numbers, block.first_line, block.data, said=self._said))
-
-    def close(self) -> Block | None:
-        """See `Normaliser.close`."""
-        return None
-
-    def notices(self) -> list[str]:
-        """See `Normaliser.notices`."""
-        return []
-
-    def _said(self, line: bytes) -> bytes:
-        found = _TASK.match(line)
-        if found is None:
-            return b""
-        job, task = found.groups()
-        fields = {"part": f"task {'' if job is None else f'P{job.decode()}.'}{task.decode()}"}
-        return write_fields(fields | ({"rank": task.decode()} if self.ranked else {})).encode()
-
-
-@dataclass
-class Hosts:
-    """`host: text` on nearly every line, as pdsh, clush and `srun` wrappers print it."""
-
-    head: list[bytes]
-
-    def feed(self, block: Block) -> Block:
-        """See `Normaliser.feed`."""
-        data = _EACH_HOST.sub(b"", block.data)
+        data = self.label.sub(b"", block.data)
         numbers = range(block.first_line, block.first_line + block.data.count(b"\n") + 1)
-        return Block(block.first_line, data, LineMap(numbers, numbers, block.first_line, block.data, said=_host_said))
+        return Block(block.first_line, data, LineMap(numbers, numbers, block.first_line, block.data, said=self.said))
 
     def close(self) -> Block | None:
         """See `Normaliser.close`."""
@@ -119,6 +89,30 @@ class Hosts:
     def notices(self) -> list[str]:
         """See `Normaliser.notices`."""
         return []
+
+
+def tasks(head: list[bytes]) -> Labels:
+    """`srun --label`: the label names the task. It is the rank too unless a rank inside differs from it."""
+    labels = [(label, line) for line in head if (label := _TASK.match(line))]
+    inner = [(int(label[2]), int(rank[1])) for label, line in labels if (rank := _INNER_RANK.search(line))]
+    local = any(_LOCAL.match(line, label.end()) for label, line in labels)
+    jobs = any(label[1] for label, _ in labels)  # tasks of a heterogeneous job are numbered per component
+    ranked = not local and not jobs and all(task == rank for task, rank in inner)
+    return Labels(_EACH_TASK, partial(_task_said, ranked=ranked))
+
+
+def _task_said(line: bytes, *, ranked: bool) -> bytes:
+    found = _TASK.match(line)
+    if found is None:
+        return b""
+    job, task = found.groups()
+    fields = {"part": f"task {'' if job is None else f'P{job.decode()}.'}{task.decode()}"}
+    return write_fields(fields | ({"rank": task.decode()} if ranked else {})).encode()
+
+
+def hosts(_head: list[bytes]) -> Labels:
+    """`host: text` on nearly every line, as pdsh, clush and `srun` wrappers print it."""
+    return Labels(_EACH_HOST, _host_said)
 
 
 def _host_said(line: bytes) -> bytes:
@@ -126,25 +120,9 @@ def _host_said(line: bytes) -> bytes:
     return write_fields({"host": found[1].decode()}).encode() if found else b""
 
 
-@dataclass
-class Quoted:
+def quoted(_head: list[bytes]) -> Labels:
     """A whole log that somebody quoted: `> ` in front of nearly every line. One such line among others is a quote."""
-
-    head: list[bytes]
-
-    def feed(self, block: Block) -> Block:
-        """See `Normaliser.feed`."""
-        data = _QUOTED.sub(b"", block.data)
-        numbers = range(block.first_line, block.first_line + block.data.count(b"\n") + 1)
-        return Block(block.first_line, data, LineMap(numbers, numbers, block.first_line, block.data))
-
-    def close(self) -> Block | None:
-        """See `Normaliser.close`."""
-        return None
-
-    def notices(self) -> list[str]:
-        """See `Normaliser.notices`."""
-        return []
+    return Labels(_QUOTED, None)
 
 
 @dataclass

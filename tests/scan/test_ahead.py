@@ -67,7 +67,8 @@ def test_two_processes_give_what_one_gives(
     if packing:
         file = long_log.with_suffix(".log.gz")
         file.write_bytes(gzip.compress(long_log.read_bytes(), 1))
-    alone, helped = Member("job.log", file), Member("job.log", file)
+    alone, helped = Member("job.log", file, ["It was cut."]), Member("job.log", file, ["It was cut."])
+    alone.complete = helped.complete = False
     expected = read(blocks_ahead(alone, searches, processes=1))
     blocks = list(slowly(blocks_ahead(helped, searches, processes=2)))
     assert any(block.searched for block in blocks) == (searches is not None)
@@ -76,7 +77,7 @@ def test_two_processes_give_what_one_gives(
     assert helped.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
     assert expected[0][0][:2] == ("kernel.xid", 40_001)
     assert helped.packing == packing
-    assert len(helped.notices) == 1  # of the line that is too long
+    assert len(helped.notices) == 2  # what was known before, and the line that is too long
 
 
 def killed_after(count: int, monkeypatch: pytest.MonkeyPatch) -> Callable[[Iterator[Block]], Iterator[Block]]:
@@ -95,6 +96,12 @@ def killed_after(count: int, monkeypatch: pytest.MonkeyPatch) -> Callable[[Itera
             yield block
 
     return passed_on
+
+
+def test_what_was_left_out_by_the_helper_is_said(long_log: Path) -> None:
+    member = Member("job.log", long_log)
+    assert sum(1 for _ in blocks_ahead(member, None, processes=2)) > ahead.ALONE
+    assert not member.complete
 
 
 @pytest.mark.parametrize("count", [3, ahead.ALONE + 2, ahead.ALONE + 90])
