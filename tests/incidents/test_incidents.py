@@ -305,6 +305,14 @@ def test_a_cause_of_these_families_has_two_incidents_and_a_look_alike(name: str)
     assert set(alike) & set(cause(name).confused_with), alike
 
 
+def test_the_state_of_a_hang_has_two_incidents_and_a_look_alike() -> None:
+    # It may end undecided: that a collective did not end is a state, and why it did not is another cause.
+    name = "communication.collective_hang"
+    assert len([folder for folder in FOLDERS if findings(folder)[0].cause == name]) >= 2
+    alike = [about["confusion"] for folder in FOLDERS if name in (about := expected(folder)).get("looks_like", [])]
+    assert set(alike) & set(cause(name).confused_with), alike
+
+
 def plain_sentences(lang: str) -> list[str]:
     """Every template of a language outside [causal.*]; commands and cause ids are no sentences."""
 
