@@ -23,10 +23,10 @@ SEARCHES = RecordReader(shipped_rules()).searches
 ODD = b"\x1b[31mred\x1b[0m\n" + b"caf\xe9 rror\n" + b"\x00\x00zeros\r\n" + b"x" * 1_500_000 + b"\n"
 
 
-@pytest.fixture
-def long_log(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def long_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log that is long enough, with a record every 40,000 lines and a last line without LF."""
-    file = tmp_path / "job.log"
+    file = tmp_path_factory.mktemp("long") / "job.log"
     calm = b"".join(b"step %d of the run went well and nothing is to be said\n" % n for n in range(40_000))
     with file.open("wb") as out:
         while out.tell() < ahead.LEAST_PLAIN + 10_000_000:
