@@ -31,6 +31,7 @@ _STORIES: tuple[tuple[str, frozenset[str]], ...] = (
     ("task_failed", frozenset({"slurm.task_exit"})),
     ("server_stopped", frozenset({"triton.stopped"})),
     ("server_stop_late", frozenset({"triton.exit_timeout"})),
+    ("node_did_not_boot", frozenset()),
     ("job_failed", frozenset()),
     ("nccl_failed", _NCCL),
     ("cancelled", frozenset({"slurm.cancelled", "slurm.job_killed_by"})),
@@ -77,6 +78,8 @@ def _story(record: LogRecord) -> str | None:
             return "scheduler_lost_node"
         if _is_step(record):
             return None
+        if state == "BOOT_FAIL":
+            return "node_did_not_boot"
         return "cancelled" if state.startswith("CANCELLED") else "job_failed" if state == "FAILED" else None
     return next((story for story, rules in _STORIES if record.rule_id in rules), None)
 
