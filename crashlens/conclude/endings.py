@@ -59,8 +59,9 @@ def conclude_endings(scene: Scene, told: list[Finding]) -> list[Finding]:
         own = [record for record, its in endings if its == story and not follows_a_cancel(scene, record)]
         if own:
             others = [record for record, _ in endings if record not in own]
-            reading = Reading(story, _UNKNOWN, "undecided", _values([_warned(scene, own[0]), *own]))
-            return [finding_of(scene, reading, _warned(scene, own[0]), context=own, downstream=others)]
+            first = _warned(scene, own[0])
+            reading = Reading(story, _UNKNOWN, "undecided", _values([first, *own]))
+            return [finding_of(scene, reading, first, context=own, downstream=others)]
     return []
 
 

@@ -175,27 +175,25 @@ class _Search:
 
     def lines(self, block: bytes) -> tuple[_Fired, bool]:
         """The lines that fired, and whether the block holds an escaped quotation mark."""
-        fired: list[tuple[int, int]] = []
-
-        def note(number: int, _start: int, end: int, _flags: int, _context: object) -> None:
-            fired.append((end, number))
-
-        self._database.scan(block, match_event_handler=note, scratch=self._scratch)
-        return _by_line(block, fired)
+        return _by_line(block, self._fired(block, None))
 
     def clean_lines(self, block: bytes) -> tuple[_Fired, bool] | None:
         """The same; None where the block holds what terminals do not show."""
+        try:
+            return _by_line(block, self._fired(block, _MARK))
+        except self._terminated:
+            return None
+
+    def _fired(self, block: bytes, last: int | None) -> list[tuple[int, int]]:
+        """Where each expression ends that fires, with its number; the search is given up at the number `last`."""
         fired: list[tuple[int, int]] = []
 
         def note(number: int, _start: int, end: int, _flags: int, _context: object) -> bool:
             fired.append((end, number))
-            return number == _MARK  # and the rest is not searched
+            return number == last
 
-        try:
-            self._database.scan(block, match_event_handler=note, scratch=self._scratch)
-        except self._terminated:
-            return None
-        return _by_line(block, fired)
+        self._database.scan(block, match_event_handler=note, scratch=self._scratch)
+        return fired
 
 
 def _by_line(block: bytes, fired: list[tuple[int, int]]) -> tuple[_Fired, bool]:

@@ -19,8 +19,8 @@ from pathlib import Path
 from struct import Struct
 from typing import IO, Any
 
-from crashlens.rules.fast_matcher import HyperscanMatcher, fast_engine
-from crashlens.rules.matcher import Candidate, LiteralMatcher, Matcher
+from crashlens.rules.fast_matcher import AutoMatcher
+from crashlens.rules.matcher import Candidate, Matcher
 from crashlens.scan.envelope import strip_unprinted
 from crashlens.scan.member import Block, Member, Searched
 from crashlens.scan.packed import BLOCK, open_stream
@@ -52,7 +52,7 @@ serve(int(sys.argv[2]), sys.stdin.buffer, sys.stdout.buffer)
 
 # No threads that are not needed; what is freed is kept for the next blocks, since each page given back is cleared anew.
 _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "MALLOC_TRIM_THRESHOLD_": "67108864", "MALLOC_MMAP_THRESHOLD_": "67108864"}
-# The literals and the pattern of each item (rule or step line), as `HyperscanMatcher` takes them.
+# The literals and the pattern of each item (rule or step line), as `AutoMatcher` takes them.
 Searches = tuple[Sequence[Sequence[str]], Sequence[str]]
 
 
@@ -196,7 +196,7 @@ def serve(shared: int, requests: IO[bytes], answers: IO[bytes]) -> None:
     with suppress(EOFError, BrokenPipeError):
         path, file, searches = _received(requests)
         member = Member(path, Path(file))
-        find = None if searches is None else _finder(_matcher(*searches))
+        find = None if searches is None else _finder(AutoMatcher(*searches, few_bytes=1))
         _hand_over(member, find, mmap.mmap(shared, SLOT * TOGETHER * GROUPS), requests, answers)
         _send(answers, {name: getattr(member, name) for name in _STATE})
         requests.read()  # until nobody reads on
@@ -230,10 +230,6 @@ def _finder(matcher: Matcher) -> Callable[[bytes], Any]:
         return one.data is not data, [(c.start, c.end, c.items, c.error) for c in one.candidates], one.lines
 
     return find
-
-
-def _matcher(literals: Sequence[Sequence[str]], patterns: Sequence[str]) -> Matcher:
-    return LiteralMatcher(literals) if fast_engine() is None else HyperscanMatcher(literals, patterns)
 
 
 def _where() -> tuple[list[str], str]:

@@ -72,6 +72,12 @@ class _Record:
         out.add_joined(message.removesuffix(b"\n"), self.lines, self.raw, envelope)
         return True
 
+    def rest(self) -> Block:
+        """It as a block of its own, where the file ends behind it."""
+        out = LineWriter(Block(1, b""))
+        self.write(out)
+        return out.done()
+
 
 @dataclass
 class Export:
@@ -106,10 +112,7 @@ class Export:
 
     def close(self) -> Block | None:
         """See `Normaliser.close`."""
-        out = LineWriter(Block(1, b""))
-        self.record.write(out)
-        self.record = _Record()
-        return out.done()
+        return self.record.rest()
 
     def notices(self) -> list[str]:
         """See `Normaliser.notices`."""
@@ -230,10 +233,7 @@ class Verbose:
 
     def close(self) -> Block | None:
         """See `Normaliser.close`."""
-        out = LineWriter(Block(1, b""))
-        self.record.write(out)
-        self.record = _Record()
-        return out.done()
+        return self.record.rest()
 
     def notices(self) -> list[str]:
         """See `Normaliser.notices`."""
